@@ -1,0 +1,60 @@
+"""The contract of a method: an algorithm for one question, typed settings, and its paper."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ragtrials.data import Example
+from ragtrials.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Where a method comes from.
+
+    Attributes:
+        title: The paper's title.
+        url: Where to read it.
+        reported: The paper's numbers, by "task/metric" (fractions of 1), with the setting they hold for.
+        deviations: Every way in which this implementation differs from the paper.
+    """
+
+    title: str
+    url: str
+    reported: Mapping[str, float]
+    deviations: tuple[str, ...] = ()
+
+
+class Method(ABC):
+    """A RAG method. The file `methods/foo.py` holds the one Method whose `name` is "foo".
+
+    Args:
+        config: The settings, an instance of the class's `Config`.
+    """
+
+    name: ClassVar[str]
+    roles: ClassVar[tuple[str, ...]] = ("generator",)
+    retrieves: ClassVar[bool] = True
+    """Whether the method may ask the retriever at all; one that never does is compared with every retriever."""
+    paper: ClassVar[Paper]
+    Config: ClassVar[type]
+    """A frozen dataclass of settings with defaults; `-o name=value` overrides a field."""
+    PROFILES: ClassVar[Mapping[str, Any]]
+    """Ready settings by name: at least "paper", "laptop" and "smoke"."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def prepare(self, examples: Sequence[Example]) -> None:
+        """Look at the training examples before answering, e.g. to choose few-shot examples.
+
+        The default looks at none.
+        """
+        return
+
+    @abstractmethod
+    def answer(self, question: str) -> Program:
+        """The algorithm for one question. Gold answers are out of reach: only the question comes in."""

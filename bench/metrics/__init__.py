@@ -1,0 +1,1 @@
+"""Named, versioned answer and retrieval metrics."""

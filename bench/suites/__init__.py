@@ -1,0 +1,1 @@
+"""Suite files that ship with the package (TOML)."""

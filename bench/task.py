@@ -1,0 +1,107 @@
+"""The contract of a task: where its questions come from and how an answer is judged."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from ragtrials import metrics
+from ragtrials.data import Corpus, Example
+from ragtrials.errors import UserError
+
+DATA_VARIABLE = "RAGTRIALS_DATA"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCard:
+    """What a reader needs to know before trusting a number on this task.
+
+    Attributes:
+        title: The dataset's name.
+        version: Version of this adapter's output; raised whenever an example or passage changes.
+        source: Where the data come from (a paper's site, a hub id, a package).
+        revision: The pinned revision of the source.
+        checksums: SHA-256 of source files, by file name, where they are known.
+        licence: The licence of the data.
+        sizes: Number of examples of each published split, and "corpus" for passages, as published.
+        metrics: Names of the metrics, versions included; their values are merged.
+        main_metric: The value that ranks methods.
+        reported_split: The split that is evaluated and never trained on.
+        splits: What each split is made of.
+        citation: How to cite the dataset.
+    """
+
+    title: str
+    version: str
+    source: str
+    revision: str
+    licence: str
+    sizes: Mapping[str, int]
+    metrics: tuple[str, ...]
+    main_metric: str
+    reported_split: str
+    splits: Mapping[str, str]
+    citation: str
+    checksums: Mapping[str, str] = field(default_factory=dict)
+
+
+class Task(ABC):
+    """A dataset in its published format.
+
+    Args:
+        data_dir: A folder with one sub-folder per task; by default what RAGTRIALS_DATA names.
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    card: ClassVar[TaskCard]
+
+    def __init__(self, data_dir: Path | None = None) -> None:
+        if data_dir is None and os.environ.get(DATA_VARIABLE):
+            data_dir = Path(os.environ[DATA_VARIABLE])
+        self.data_dir = data_dir
+
+    @abstractmethod
+    def examples(self, split: str) -> Sequence[Example]:
+        """All examples of a split, in published order.
+
+        Raises:
+            UserError: The split is unknown, or the data are missing or damaged.
+        """
+
+    @abstractmethod
+    def corpus(self) -> Corpus:
+        """The passages that retrieval searches."""
+
+    def available_offline(self) -> bool:
+        """Whether `examples` works without a network."""
+        return True
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """The card's metrics for one prediction, merged; values in 0..1."""
+        scores: dict[str, float] = {}
+        for name in self.card.metrics:
+            scores.update(metrics.score(name, prediction, example.aliases))
+        return scores
+
+    def unknown_split(self, split: str) -> UserError:
+        """The error for a split that this task does not have."""
+        return UserError(f"task {self.name} has no split {split!r}: use one of {', '.join(self.card.splits)}")
+
+
+def sample(examples: Sequence[Example], limit: int | None) -> list[Example]:
+    """`limit` examples, the same ones for every method and seed, in published order.
+
+    Those with the smallest SHA-256 of their id are taken, so a smaller sample is part of a larger one
+    and neither the file's order nor its length decides who is in.
+    """
+    if limit is None or limit >= len(examples):
+        return list(examples)
+    chosen = sorted(examples, key=lambda e: hashlib.sha256(e.id.encode("utf-8", "surrogatepass")).digest())
+    ids = {example.id for example in chosen[:limit]}
+    return [example for example in examples if example.id in ids]
