@@ -1,1 +1,11 @@
-"""Named, versioned answer and retrieval metrics."""
+"""Named, versioned answer and retrieval metrics.
+
+`score(name, prediction, gold)` is the one entry point for answers; retrieval metrics are functions of
+`ragtrials.metrics.retrieval`. Values are fractions of 1.
+"""
+
+from ragtrials.metrics.inputs import flags
+from ragtrials.metrics.registry import METRICS, Metric, metric_names, score
+from ragtrials.metrics.text import normalise
+
+__all__ = ["METRICS", "Metric", "flags", "metric_names", "normalise", "score"]

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import pytest
+
+from ragtrials.errors import UserError
+from ragtrials.metrics import METRICS, flags, metric_names, score
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "em", "f1"),
+    [
+        ("The Beatles", "Beatles", 1, 1.0),
+        ("Yes.", "yes", 1, 1.0),
+        ("yes, it was", "yes", 0, 0.0),  # P01
+        ("no", "noanswer", 0, 0.0),  # P02
+        ("noanswer", "no answer", 0, 0.0),
+        ("", "", 1, 0.0),
+        ("", "Paris", 0, 0.0),
+        (None, "Paris", 0, 0.0),  # P08
+        ("The The", "The The", 1, 0.0),  # P05
+        ("A", "A", 1, 0.0),  # P03
+        ("B", "A", 0, 0.0),
+        ("1,000", "1000", 1, 1.0),  # P12
+        ("Jean-Luc Picard", "Jean Luc Picard", 0, 0.4),  # P13
+        ("1961–62", "1961-62", 0, 0.0),  # P14
+        ("it’s", "it's", 0, 0.0),  # P16
+        ("Beyonce\u0301", "Beyoncé", 0, 0.0),  # P17
+        ("Straße", "STRASSE", 0, 0.0),  # P19
+        ("New_York", "New York", 0, 0.0),  # P21
+        ("Obama Obama", "Barack Obama", 0, 0.5),  # P23
+        ("New York City", "new york", 0, 0.8),
+        ("Paris</s>", "Paris", 0, 0.0),  # P09: special tokens must be gone before scoring
+    ],
+)
+def test_hotpotqa(prediction: str | None, gold: str, em: float, f1: float) -> None:
+    values = score("hotpotqa_v1", prediction, gold)
+    assert (values["em"], values["f1"]) == (em, pytest.approx(f1))
+
+
+def test_hotpotqa_precision_and_recall() -> None:
+    assert score("hotpotqa_v1", "Chief", ["Chief of Protocol"]) == {
+        "em": 0.0,
+        "f1": 0.5,
+        "precision": 1.0,
+        "recall": pytest.approx(1 / 3),
+    }
+
+
+def test_each_value_takes_its_own_best_alias() -> None:
+    values = score("hotpotqa_v1", "a b c", ["b", "b c d e"])
+    assert values["precision"] == 1.0  # of "b c d e": b, c
+    assert values["recall"] == 1.0  # of "b"
+    assert values["f1"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "em", "f1"),
+    [("yes, it was", ["yes"], 0, 0.5), ("paris", ["Paris", "City of Paris"], 1, 1.0), ("", [""], 1, 0.0)],
+)
+def test_squad_has_no_yes_no_rule(prediction: str, gold: list[str], em: float, f1: float) -> None:
+    assert score("squad_v1", prediction, gold) == {"em": em, "f1": pytest.approx(f1)}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "acc"),
+    [
+        ("It is the U.S. of A.", ["US"], 1),
+        ("anything", ["A"], 0),  # P03
+        ("anything", ["..."], 0),  # P04
+        ("the answer is Paris", ["The", "paris"], 1),
+        ("", ["Paris"], 0),
+        (None, [""], 0),
+        ("party", ["Art"], 1),
+        ("Paris", [], 0),  # P07
+    ],
+)
+def test_containment_never_credits_an_empty_gold(prediction: str | None, gold: list[str], acc: float) -> None:
+    assert score("containment_v1", prediction, gold) == {"acc": acc}
+
+
+@pytest.mark.parametrize("name", ["hotpotqa_v1", "squad_v1", "containment_v1"])
+def test_a_plain_string_is_one_alias(name: str) -> None:  # P35
+    assert score(name, "P", "Paris") == score(name, "P", ["Paris"])
+    assert score(name, "P", "Paris")[METRICS[name].values[0]] == 0.0
+
+
+@pytest.mark.parametrize("name", ["hotpotqa_v1", "squad_v1", "containment_v1", "ambigqa_v1"])
+def test_no_gold_at_all_scores_zero(name: str) -> None:  # P07
+    assert set(score(name, "x", []).values()) == {0.0}
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_values_are_the_declared_ones(name: str) -> None:
+    assert set(score(name, None, [])) == set(METRICS[name].values)
+
+
+def test_unknown_metric_gets_a_suggestion() -> None:
+    with pytest.raises(UserError, match=r"unknown metric 'hotpotqa_v2': did you mean 'hotpotqa_v1'\?"):
+        score("hotpotqa_v2", "x", ["x"])
+    with pytest.raises(UserError, match="use one of ambigqa_v1"):
+        score("zzz", "x", ["x"])
+
+
+def test_names_are_sorted() -> None:
+    assert list(metric_names()) == sorted(METRICS)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold"),
+    [(3, ["3"]), (["3"], ["3"]), ("3", [3]), ("3", [None]), ("3", {"3": 1}), ("3", b"3"), ("3", 3)],
+)
+def test_wrong_shapes_are_one_line(prediction: object, gold: object) -> None:  # P60
+    with pytest.raises(UserError, match=r"^[^\n]+$"):
+        score("hotpotqa_v1", prediction, gold)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "aliases", "expected"),
+    [
+        ("Paris", ["Paris"], ()),
+        ("", ["Paris"], ("empty_pred",)),
+        (" \n", ["Paris"], ("empty_pred",)),
+        (None, [], ("empty_pred", "degenerate_gold")),
+        ("the", ["The The"], ("degenerate_gold",)),
+        ("x", ["Paris", "..."], ("degenerate_gold",)),
+    ],
+)
+def test_flags(prediction: str | None, aliases: list[str], expected: tuple[str, ...]) -> None:
+    assert flags(prediction, aliases) == expected
