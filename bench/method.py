@@ -48,11 +48,13 @@ class Method(ABC):
     def __init__(self, config: Any) -> None:
         self.config = config
 
-    def prepare(self, examples: Sequence[Example]) -> None:
-        """Look at the training examples before answering, e.g. to choose few-shot examples.
+    @property
+    def shots(self) -> int:
+        """How many training examples `prepare` is to be given as few-shot examples."""
+        return 0
 
-        The default looks at none.
-        """
+    def prepare(self, shots: Sequence[Example]) -> None:
+        """Take the few-shot examples, drawn from the training split; called once before answering."""
         return
 
     @abstractmethod

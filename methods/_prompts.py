@@ -1,0 +1,38 @@
+"""The prompt parts that methods share: passages, few-shot turns, and the answer's form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragtrials.data import Example, Passage
+from ragtrials.program import Evidence, Message, assistant, user
+
+ANSWER_FORM = (
+    "Reply with the answer alone: a name, a number, a short phrase, or yes or no. "
+    "If several answers are right, give them all, separated by semicolons."
+)
+"""The form of an answer, the same for every method. The marker of several answers is `Example.target`'s."""
+
+
+def passage_parts(passages: Sequence[Passage]) -> tuple[str | Evidence, ...]:
+    """Numbered passages, from 1, each with its title; only their texts may be shortened."""
+    parts: list[str | Evidence] = []
+    for number, passage in enumerate(passages, 1):
+        parts += [f"[{number}] {passage.title}: ", Evidence(passage.text), "\n"]
+    return tuple(parts)
+
+
+def shot_turns(shots: Sequence[Example]) -> tuple[Message, ...]:
+    """Training questions with their answers, as turns of the chat that came before.
+
+    They carry no passages: they show the form of an answer, at a cost of a few tokens each.
+    """
+    turns: list[Message] = []
+    for shot in shots:
+        turns += [user(f"Question: {shot.question}"), assistant(shot.target)]
+    return tuple(turns)
+
+
+def clean_answer(text: str) -> str:
+    """The first line of a reply that says something, without blanks around it."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -1,0 +1,74 @@
+"""Retrieve once with the question, read the passages, answer. The baseline of every RAG paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ragtrials.data import Example
+from ragtrials.errors import UserError
+from ragtrials.method import Method, Paper
+from ragtrials.methods._prompts import ANSWER_FORM, clean_answer, passage_parts, shot_turns
+from ragtrials.program import Message, Program, generate, retrieve, system, user
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        k: Passages to retrieve.
+        shots: Few-shot examples from the training split, shown without passages.
+        max_new_tokens: Longest answer.
+    """
+
+    k: int = 5
+    shots: int = 4
+    max_new_tokens: int = 32
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise UserError(f"k must be at least 1, not {self.k} (no_retrieval answers without passages)")
+        if self.shots < 0 or self.max_new_tokens < 1:
+            raise UserError("shots must be at least 0 and max_new_tokens at least 1")
+
+
+class VanillaRag(Method):
+    """Retrieve-then-read."""
+
+    name = "vanilla_rag"
+    Config = Config
+    PROFILES: ClassVar[Mapping[str, Config]] = {
+        "paper": Config(shots=0),  # FlashRAG's "standard RAG": zero-shot, top 5, 32 new tokens
+        "laptop": Config(),
+        "smoke": Config(k=2, shots=1, max_new_tokens=4),
+    }
+    paper = Paper(
+        title="FlashRAG: A Modular Toolkit for Efficient Retrieval-Augmented Generation Research",
+        url="arXiv:2405.13576",
+        reported={"hotpotqa/f1": 0.353, "twowiki/f1": 0.210, "nq/em": 0.351, "popqa/f1": 0.367},
+        deviations=(
+            "our own prompt wording; passages stand in the user turn, before the question",
+            "the laptop profile shows few-shot examples, the paper none",
+        ),
+    )
+    config: Config
+    _shots: tuple[Message, ...] = ()
+
+    @property
+    def shots(self) -> int:  # noqa: D102
+        return self.config.shots
+
+    def prepare(self, shots: Sequence[Example]) -> None:  # noqa: D102
+        self._shots = shot_turns(shots)
+
+    def answer(self, question: str) -> Program:  # noqa: D102
+        passages = yield from retrieve(question, k=self.config.k)
+        prompt = (
+            system(f"You answer questions with the help of passages from a search. {ANSWER_FORM}"),
+            *self._shots,
+            user("Passages:\n", *passage_parts(passages), f"Question: {question}"),
+        )
+        reply = yield from generate(prompt, max_new_tokens=self.config.max_new_tokens, stop=("\n",))
+        return clean_answer(reply.text)
