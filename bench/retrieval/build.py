@@ -1,0 +1,198 @@
+"""Retrievers by name, with their indexes in the cache."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ragtrials.cache import build_once, cache_dir
+from ragtrials.data import Corpus, Example, Passage
+from ragtrials.errors import UserError
+from ragtrials.program import Retriever
+from ragtrials.retrieval import strings
+from ragtrials.retrieval.settings import BM25Settings, libraries
+from ragtrials.retrieval.store import PassageStore
+
+RETRIEVERS: tuple[str, ...] = ("bm25", "oracle", "random", "empty")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """What `ragtrials index build` prints.
+
+    Attributes:
+        folder: Where the index lies.
+        store_folder: Where the passages lie; other indexes of the same corpus share them.
+        passages: How many there are.
+        index_bytes: Bytes on disk of the index.
+        store_bytes: Bytes on disk of the passages.
+        build_seconds: How long indexing took when it was done, without storing the passages.
+    """
+
+    folder: Path
+    store_folder: Path
+    passages: int
+    index_bytes: int
+    store_bytes: int
+    build_seconds: float
+
+
+def describe_retriever(
+    name: str, corpus: Corpus, *, seed: int = 0, settings: BM25Settings | None = None
+) -> Mapping[str, Any]:
+    """The signature that the loaded retriever will have. Nothing is built; the corpus is read at most once.
+
+    Args:
+        name: One of `RETRIEVERS`.
+        corpus: What will be searched.
+        seed: Only `random` draws; the signature of the others does not depend on it.
+        settings: Only for `bm25`; its defaults where None.
+
+    Raises:
+        UserError: The name is unknown, settings are given to a retriever without any, or a library
+            that the retriever needs is not installed.
+    """
+    _check_name(name)
+    if settings is not None and name != "bm25":
+        raise UserError(f"the retriever {name} has no settings: leave them out, or use bm25")
+    chosen: Mapping[str, Any] = {}
+    versions: Mapping[str, str] = {}
+    if name == "bm25":
+        chosen, versions = (settings or BM25Settings()).plain(), libraries(settings or BM25Settings())
+    elif name == "random":
+        chosen = {"seed": seed}
+    return {
+        "name": name,
+        "corpus": corpus.name,
+        "corpus_digest": corpus.digest,
+        "settings": chosen,
+        "libraries": versions,
+    }
+
+
+def load_retriever(
+    name: str,
+    corpus: Corpus,
+    *,
+    examples: Sequence[Example] = (),
+    seed: int = 0,
+    settings: BM25Settings | None = None,
+) -> Retriever:
+    """The retriever of that name over a corpus; what it needs on disk is built if it is not there yet.
+
+    Args:
+        name: One of `RETRIEVERS`.
+        corpus: What is searched.
+        examples: The questions that `oracle` knows the gold passages of.
+        seed: What `random` draws with.
+        settings: Only for `bm25`; its defaults where None.
+
+    Raises:
+        UserError: As `describe_retriever`; or the corpus is empty, cannot be read or repeats an id; the
+            cache cannot be written; an index in it is damaged or fails its self-test; `oracle` knows
+            no gold passage of any example.
+    """
+    signature = describe_retriever(name, corpus, seed=seed, settings=settings)
+    if name == "empty":
+        from ragtrials.retrieval.diagnostic import EmptyRetriever
+
+        return EmptyRetriever(signature=signature)
+    store = open_store(corpus)
+    if name == "bm25":
+        return _bm25(corpus, store, settings or BM25Settings(), signature)
+    from ragtrials.retrieval.diagnostic import OracleRetriever, RandomRetriever
+
+    if name == "random":
+        return RandomRetriever(store, seed, signature=signature)
+    return OracleRetriever(store, _gold(corpus, store, examples), signature=signature)
+
+
+def index_info(corpus: Corpus, *, settings: BM25Settings | None = None) -> IndexInfo | None:
+    """About the bm25 index of a corpus, or None where `load_retriever` has not built it yet."""
+    from ragtrials.retrieval.bm25_index import read_card
+
+    folder, store_folder = index_folder(corpus, settings or BM25Settings()), store_folder_of(corpus)
+    if not (folder.is_dir() and store_folder.is_dir()):
+        return None
+    card = read_card(folder)
+    return IndexInfo(
+        folder=folder,
+        store_folder=store_folder,
+        passages=card["passages"],
+        index_bytes=_bytes(folder),
+        store_bytes=_bytes(store_folder),
+        build_seconds=card["build_seconds"],
+    )
+
+
+def open_store(corpus: Corpus) -> PassageStore:
+    """The passages of a corpus on disk, written first if they are not there yet; all retrievers share them.
+
+    Raises:
+        UserError: The corpus is empty, cannot be read or repeats an id, or the cache cannot be written.
+    """
+
+    def write(folder: Path) -> None:
+        if PassageStore.write(folder, _readable(corpus)) == 0:
+            raise UserError(f"the corpus {corpus.name} is empty: there is nothing to search")
+
+    return PassageStore.open(build_once(store_folder_of(corpus), write))
+
+
+def store_folder_of(corpus: Corpus) -> Path:
+    """Where the passages of a corpus lie: the same content has the same place."""
+    return cache_dir() / "corpora" / f"{corpus.digest}-{strings.FORMAT}"
+
+
+def index_folder(corpus: Corpus, settings: BM25Settings) -> Path:
+    """Where the bm25 index of a corpus lies: a place of its own for every digest, setting and version."""
+    from ragtrials.retrieval.bm25_index import identity
+
+    made_from = json.dumps(identity(corpus.digest, settings), sort_keys=True)
+    return cache_dir() / "indexes" / f"bm25-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
+
+
+def _bm25(
+    corpus: Corpus, store: PassageStore, settings: BM25Settings, signature: Mapping[str, Any]
+) -> Retriever:
+    from ragtrials.retrieval.bm25 import BM25Retriever
+    from ragtrials.retrieval.bm25_index import open_index, write_index
+
+    folder = build_once(
+        index_folder(corpus, settings), lambda work: write_index(work, store, corpus.digest, settings)
+    )
+    return BM25Retriever(open_index(folder, corpus.digest, settings), store, signature)
+
+
+def _gold(corpus: Corpus, store: PassageStore, examples: Sequence[Example]) -> Mapping[str, Sequence[str]]:
+    gold = {example.id: example.supporting for example in examples}
+    if not any(store.position(passage) is not None for ids in gold.values() for passage in ids):
+        raise UserError(
+            f"the oracle retriever knows no gold passage: none of the {len(gold)} questions names a "
+            f"supporting passage of the corpus {corpus.name}; use another retriever for this task"
+        )
+    return gold
+
+
+def _readable(corpus: Corpus) -> Iterator[Passage]:
+    """The passages; a file that cannot be read is not the cache's fault and must not look like it."""
+    try:
+        yield from corpus
+    except OSError as error:
+        raise UserError(f"cannot read the corpus {corpus.name}: {error}") from error
+
+
+def _check_name(name: str) -> None:
+    if name not in RETRIEVERS:
+        close = difflib.get_close_matches(name, RETRIEVERS, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(RETRIEVERS)}"
+        raise UserError(f"unknown retriever {name!r}; {hint}")
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
