@@ -10,7 +10,7 @@ import difflib
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any, Literal, TypeVar, Union
 
 from ragtrials.errors import UserError
@@ -40,14 +40,14 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no plain form")
 
 
-@lru_cache(maxsize=None)
-def _hints(kind: type) -> dict[str, Any]:
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
-@lru_cache(maxsize=None)
-def _required(kind: type) -> frozenset[str]:
+@cache
+def _required(kind: Any) -> frozenset[str]:
     missing = dataclasses.MISSING
     return frozenset(
         field.name
@@ -165,7 +165,8 @@ def _assign(config: Any, path: list[str], text: str, where: str) -> Any:
             raise UserError(f"{where}: {name!r} has no parts")
         return dataclasses.replace(config, **{name: _assign(current, path[1:], text, where)})
     if dataclasses.is_dataclass(current):
-        raise UserError(f"{where}: {name!r} is a group; set one of its parts, e.g. {name}.{next(iter(_hints(type(current))))}")
+        part = next(iter(_hints(type(current))))
+        raise UserError(f"{where}: {name!r} is a group; set one of its parts, e.g. {name}.{part}")
     value = _convert(hints[name], _from_text(hints[name], text), where)
     return dataclasses.replace(config, **{name: value})
 

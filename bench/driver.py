@@ -56,14 +56,14 @@ class _Run:
         """Resume the program with `value` until its next yield or its end."""
         with _Naming(self.example_id):
             try:
-                yielded = self.program.send(value)
+                yielded: Any = self.program.send(value)
             except StopIteration as end:
                 if not isinstance(end.value, str):
                     raise RunFailure(f"answered {end.value!r}, which is no text") from None
                 self.answer, self.requests = end.value, ()
                 return
             self.parallel = isinstance(yielded, list | tuple)
-            self.requests = tuple(yielded) if self.parallel else (yielded,)
+            self.requests = tuple(yielded) if isinstance(yielded, list | tuple) else (yielded,)
             for request in self.requests:
                 if not isinstance(request, Retrieve | Generate | Score):
                     raise RunFailure(f"yielded {request!r}, which is no request")
@@ -157,7 +157,7 @@ class Driver:
         if key[0] == "retrieve":
             if self.retriever is None:
                 raise RunFailure(
-                    f"example {waiting[0][0].example_id}: the method retrieves, but declares `retrieves = False`"
+                    f"example {waiting[0][0].example_id}: a method with `retrieves = False` asked to retrieve"
                 )
             found = self.retriever.search(
                 [request.query for request in requests],
@@ -167,7 +167,9 @@ class Driver:
             return [tuple(hits) for hits in found]
         if key[0] == "generate":
             seeds = [
-                derive_seed(self.seed, run.example_id, len(run.steps) + slot) if request.temperature > 0 else 0
+                derive_seed(self.seed, run.example_id, len(run.steps) + slot)
+                if request.temperature > 0
+                else 0
                 for (run, slot), request in zip(waiting, requests, strict=True)
             ]
             completions: list[Completion] = self.engine.generate(requests, seeds)

@@ -32,7 +32,9 @@ def exclusive(folder: Path, what: str) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "?"
-            raise UserError(f"{what} is being worked on by process {holder}; wait for it or stop it") from None
+            raise UserError(
+                f"{what} is being worked on by process {holder}; wait for it or stop it"
+            ) from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
         yield

@@ -38,7 +38,7 @@ class Method(ABC):
     name: ClassVar[str]
     roles: ClassVar[tuple[str, ...]] = ("generator",)
     retrieves: ClassVar[bool] = True
-    """Whether the method may ask the retriever at all; one that never does is compared with every retriever."""
+    """Whether the method may ask the retriever; one that never does is compared under every retriever."""
     paper: ClassVar[Paper]
     Config: ClassVar[type]
     """A frozen dataclass of settings with defaults; `-o name=value` overrides a field."""
@@ -47,15 +47,17 @@ class Method(ABC):
 
     def __init__(self, config: Any) -> None:
         self.config = config
+        self.shown: tuple[Example, ...] = ()
+        """The few-shot examples: as many training examples as the config's field `shots` asks for."""
 
     @property
     def shots(self) -> int:
-        """How many training examples `prepare` is to be given as few-shot examples."""
-        return 0
+        """How many few-shot examples the method shows; 0 if its config has no field `shots`."""
+        return int(getattr(self.config, "shots", 0))
 
-    def prepare(self, shots: Sequence[Example]) -> None:
-        """Take the few-shot examples, drawn from the training split; called once before answering."""
-        return
+    def prepare(self, shown: Sequence[Example]) -> None:
+        """Take the few-shot examples, drawn from the training split; called once, before any answer."""
+        self.shown = tuple(shown)
 
     @abstractmethod
     def answer(self, question: str) -> Program:

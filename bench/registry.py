@@ -27,7 +27,7 @@ class Registry(Generic[T]):
         base: The class they derive from.
     """
 
-    def __init__(self, kind: str, package: str, base: type[T]) -> None:
+    def __init__(self, kind: str, package: str, base: type[Any]) -> None:
         self.kind = kind
         self.package = package
         self.base = base
@@ -74,12 +74,14 @@ class Registry(Generic[T]):
         ]
         if len(found) != 1:
             raise UserError(
-                f"{module.__file__}: expected one {self.base.__name__} whose name is {name!r}, found {len(found)}"
+                f"{module.__file__}: expected one {self.base.__name__} named {name!r}, found {len(found)}"
             )
         return found[0]
 
     def _checked(self, value: Any, name: str, where: str) -> type[T]:
-        if not (isinstance(value, type) and issubclass(value, self.base) and getattr(value, "name", "") == name):
+        if not (
+            isinstance(value, type) and issubclass(value, self.base) and getattr(value, "name", "") == name
+        ):
             raise UserError(f"entry point {where} is no {self.base.__name__} whose name is {name!r}")
         return value
 

@@ -29,10 +29,11 @@ class Resources:
         self._retrievers: dict[tuple[Any, ...], Retriever] = {}
 
     def task(self, name: str) -> Task:
-        """The task of that registered name."""
-        if name not in self._tasks:
-            self._tasks[name] = TASKS.load(name)(self.data_dir)
-        return self._tasks[name]
+        """The task of that name or alias."""
+        kind = TASKS.load(name)
+        if kind.name not in self._tasks:
+            self._tasks[kind.name] = kind(self.data_dir)
+        return self._tasks[kind.name]
 
     def corpus(self, task: Task) -> Corpus:
         """The task's corpus; tasks that share one share its digest too."""

@@ -20,7 +20,7 @@ from ragtrials.errors import RunFailure, UserError
 from ragtrials.locking import exclusive
 from ragtrials.method import Method
 from ragtrials.progress import progress
-from ragtrials.registry import METHODS, TASKS
+from ragtrials.registry import METHODS
 from ragtrials.resources import Resources
 from ragtrials.results import RECORD_FILE, SCHEMA, RunRecord, read_record, write_record
 from ragtrials.scoring import COST_COLUMNS, RETRIEVAL_COLUMNS, score_columns, score_row
@@ -84,9 +84,7 @@ def build_method(request: Request) -> Method:
     kind = METHODS.load(request.method)
     profile = request.conditions.profile
     if profile not in kind.PROFILES:
-        raise UserError(
-            f"method {kind.name} has no profile {profile!r}{suggestion(profile, kind.PROFILES)}"
-        )
+        raise UserError(f"method {kind.name} has no profile {profile!r}{suggestion(profile, kind.PROFILES)}")
     return kind(override(kind.PROFILES[profile], request.options))
 
 
@@ -101,7 +99,7 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     """
     conditions = request.conditions
     method = build_method(request)
-    task = resources.task(TASKS.load(request.task).name)
+    task = resources.task(request.task)
     if request.optional and not task.available_offline():
         return None
     split = conditions.split or task.card.reported_split
@@ -137,7 +135,9 @@ def few_shot(task: Task, count: int, seed: int) -> list[Example]:
         return []
     train = task.examples("train")
     if len(train) < count:
-        raise UserError(f"task {task.name} has {len(train)} training examples; -o shots={count} asks for more")
+        raise UserError(
+            f"task {task.name} has {len(train)} training examples; -o shots={count} asks for more"
+        )
     return sorted(train, key=lambda example: derive_seed(seed, "shots", example.id))[:count]
 
 
@@ -180,8 +180,12 @@ def _attempt(plan: Plan, resources: Resources, folders: Folders, overwrite: bool
     folder = folders.results / plan.request.suite / plan.spec.folder
     try:
         if (folder / RECORD_FILE).exists() and not overwrite:
-            return Outcome(plan.request, "already done", record=read_record(folder / RECORD_FILE), folder=folder)
-        record = execute(plan, resources, folder, folders.runs / plan.request.suite / plan.spec.folder, overwrite)
+            return Outcome(
+                plan.request, "already done", record=read_record(folder / RECORD_FILE), folder=folder
+            )
+        record = execute(
+            plan, resources, folder, folders.runs / plan.request.suite / plan.spec.folder, overwrite
+        )
         return Outcome(plan.request, "done", record=record, folder=folder)
     except UserError as error:
         return Outcome(plan.request, "refused", str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragtrials import metrics
@@ -51,7 +51,7 @@ def _flags(example: Example, trace: Trace) -> list[str]:
     return flags
 
 
-def score_columns(rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+def score_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """The names of the task's scores: what stands between the prediction and the retrieval columns."""
     names = list(rows[0])
     return tuple(names[2 : names.index(RETRIEVAL_COLUMNS[0])])

@@ -56,7 +56,8 @@ def paired_permutation_test(
     """Two-sided p-value that two methods differ on the same examples (sign-flip permutation test).
 
     Args:
-        first, second: The two methods' values, example by example.
+        first: One method's values, example by example.
+        second: The other method's values, in the same order.
         seed: Decides the sign flips.
         permutations: Number of sign flips m; the p-value is (b + 1) / (m + 1), never 0.
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragtrials.data import Example
 from ragtrials.errors import UserError
 from ragtrials.method import Method, Paper
 from ragtrials.methods._prompts import ANSWER_FORM, clean_answer, shot_turns
-from ragtrials.program import Message, Program, generate, system, user
+from ragtrials.program import Program, generate, system, user
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class NoRetrievalConfig:
     """Settings.
 
     Attributes:
@@ -35,11 +34,11 @@ class NoRetrieval(Method):
 
     name = "no_retrieval"
     retrieves = False
-    Config = Config
-    PROFILES: ClassVar[Mapping[str, Config]] = {
-        "paper": Config(shots=0),  # FlashRAG's "naive generation": zero-shot, 32 new tokens
-        "laptop": Config(),
-        "smoke": Config(shots=1, max_new_tokens=4),
+    Config = NoRetrievalConfig
+    PROFILES: ClassVar[Mapping[str, NoRetrievalConfig]] = {
+        "paper": NoRetrievalConfig(shots=0),  # FlashRAG's "naive generation": zero-shot, 32 new tokens
+        "laptop": NoRetrievalConfig(),
+        "smoke": NoRetrievalConfig(shots=1, max_new_tokens=4),
     }
     paper = Paper(
         title="FlashRAG: A Modular Toolkit for Efficient Retrieval-Augmented Generation Research",
@@ -47,20 +46,12 @@ class NoRetrieval(Method):
         reported={"hotpotqa/f1": 0.284, "twowiki/f1": 0.339, "nq/em": 0.226, "popqa/f1": 0.217},
         deviations=("our own prompt wording", "the laptop profile shows few-shot examples, the paper none"),
     )
-    config: Config
-    _shots: tuple[Message, ...] = ()
+    config: NoRetrievalConfig
 
-    @property
-    def shots(self) -> int:  # noqa: D102
-        return self.config.shots
-
-    def prepare(self, shots: Sequence[Example]) -> None:  # noqa: D102
-        self._shots = shot_turns(shots)
-
-    def answer(self, question: str) -> Program:  # noqa: D102
+    def answer(self, question: str) -> Program:
         prompt = (
             system(f"You answer questions from what you know. {ANSWER_FORM}"),
-            *self._shots,
+            *shot_turns(self.shown),
             user(f"Question: {question}"),
         )
         reply = yield from generate(prompt, max_new_tokens=self.config.max_new_tokens, stop=("\n",))

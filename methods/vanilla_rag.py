@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragtrials.data import Example
 from ragtrials.errors import UserError
 from ragtrials.method import Method, Paper
 from ragtrials.methods._prompts import ANSWER_FORM, clean_answer, passage_parts, shot_turns
-from ragtrials.program import Message, Program, generate, retrieve, system, user
+from ragtrials.program import Program, generate, retrieve, system, user
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class VanillaRagConfig:
     """Settings.
 
     Attributes:
@@ -38,11 +37,11 @@ class VanillaRag(Method):
     """Retrieve-then-read."""
 
     name = "vanilla_rag"
-    Config = Config
-    PROFILES: ClassVar[Mapping[str, Config]] = {
-        "paper": Config(shots=0),  # FlashRAG's "standard RAG": zero-shot, top 5, 32 new tokens
-        "laptop": Config(),
-        "smoke": Config(k=2, shots=1, max_new_tokens=4),
+    Config = VanillaRagConfig
+    PROFILES: ClassVar[Mapping[str, VanillaRagConfig]] = {
+        "paper": VanillaRagConfig(shots=0),  # FlashRAG's "standard RAG": zero-shot, top 5, 32 new tokens
+        "laptop": VanillaRagConfig(),
+        "smoke": VanillaRagConfig(k=2, shots=1, max_new_tokens=4),
     }
     paper = Paper(
         title="FlashRAG: A Modular Toolkit for Efficient Retrieval-Augmented Generation Research",
@@ -53,21 +52,13 @@ class VanillaRag(Method):
             "the laptop profile shows few-shot examples, the paper none",
         ),
     )
-    config: Config
-    _shots: tuple[Message, ...] = ()
+    config: VanillaRagConfig
 
-    @property
-    def shots(self) -> int:  # noqa: D102
-        return self.config.shots
-
-    def prepare(self, shots: Sequence[Example]) -> None:  # noqa: D102
-        self._shots = shot_turns(shots)
-
-    def answer(self, question: str) -> Program:  # noqa: D102
+    def answer(self, question: str) -> Program:
         passages = yield from retrieve(question, k=self.config.k)
         prompt = (
             system(f"You answer questions with the help of passages from a search. {ANSWER_FORM}"),
-            *self._shots,
+            *shot_turns(self.shown),
             user("Passages:\n", *passage_parts(passages), f"Question: {question}"),
         )
         reply = yield from generate(prompt, max_new_tokens=self.config.max_new_tokens, stop=("\n",))

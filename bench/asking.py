@@ -1,0 +1,31 @@
+"""One question through one method."""
+
+from __future__ import annotations
+
+from ragtrials.driver import Driver
+from ragtrials.errors import UserError
+from ragtrials.program import Trace
+from ragtrials.resources import Resources
+from ragtrials.runner import build_method, few_shot
+from ragtrials.suite import Request
+
+
+def answer_question(question: str, request: Request, resources: Resources) -> Trace:
+    """Answer a question that need not be in any dataset, with the method and conditions of `request`.
+
+    A question of the task's evaluated split keeps its example id, so that the oracle retriever works.
+
+    Raises:
+        UserError: The question is empty, or the request is wrong.
+    """
+    if not question.strip():
+        raise UserError("the question is empty")
+    conditions = request.conditions
+    method = build_method(request)
+    task = resources.task(request.task)
+    method.prepare(few_shot(task, method.shots, conditions.seed))
+    examples = task.examples(conditions.split or task.card.reported_split)
+    known = next((example.id for example in examples if example.question == question), "asked")
+    retriever = resources.retriever(conditions, task, examples) if method.retrieves else None
+    driver = Driver(retriever, resources.engine(conditions), conditions.seed)
+    return driver.run(method.answer, [(known, question)])[0]

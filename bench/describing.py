@@ -1,0 +1,80 @@
+"""What there is to know about one method, task, suite or run, for `ragtrials show`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ragtrials.suite
+from ragtrials.config import plain, suggestion
+from ragtrials.errors import UserError
+from ragtrials.registry import METHODS, TASKS
+from ragtrials.results import read_all
+
+
+def method(name: str) -> str:
+    """The paper card and the options of every profile."""
+    kind = METHODS.load(name)
+    paper = kind.paper
+    lines = [
+        f"{kind.name}: {(kind.__doc__ or '').strip()}",
+        f"paper: {paper.title} ({paper.url})",
+        *(f"  reports {key} = {100 * value:.1f}" for key, value in paper.reported.items()),
+        *(f"  differs: {deviation}" for deviation in paper.deviations),
+        f"roles: {', '.join(kind.roles)}; {'retrieves' if kind.retrieves else 'never retrieves'}",
+    ]
+    for profile, config in kind.PROFILES.items():
+        options = ", ".join(f"{key}={value}" for key, value in plain(config).items())
+        lines.append(f"profile {profile}: {options}")
+    return "\n".join(lines)
+
+
+def task(name: str, data_dir: Path | None) -> str:
+    """The task card, and how many examples each split has on this machine."""
+    kind = TASKS.load(name)
+    card = kind.card
+    found = kind(data_dir)
+    lines = [
+        f"{kind.name}: {card.title} (version {card.version})",
+        f"source: {card.source}, revision {card.revision}",
+        f"licence: {card.licence}",
+        f"metrics: {', '.join(card.metrics)}; methods are ranked by {card.main_metric}",
+        "published sizes: " + ", ".join(f"{split} {size:,}" for split, size in card.sizes.items()),
+        f"evaluated on: {card.reported_split}",
+    ]
+    here = found.available_offline()
+    for split, text in card.splits.items():
+        count = f"{len(found.examples(split)):,} examples here" if here else "not on this machine"
+        lines.append(f"split {split}: {text} ({count})")
+    lines += [f"checksum {file}: {value}" for file, value in card.checksums.items()]
+    lines.append(f"cite: {card.citation}")
+    return "\n".join(lines)
+
+
+def suite(name: str) -> str:
+    """The runs of a suite with their conditions."""
+    loaded = ragtrials.suite.load_suite(name)
+    lines = [f"{loaded.name}: {loaded.description}"]
+    for request in ragtrials.suite.expand(loaded, {}):
+        conditions = ", ".join(f"{k}={v}" for k, v in plain(request.conditions).items() if v is not None)
+        options = f" -o {' -o '.join(request.options)}" if request.options else ""
+        note = " (left out where its data are missing)" if request.optional else ""
+        lines.append(f"{request.method} on {request.task}: {conditions}{options}{note}")
+    lines.append(f"records: {loaded.output.results}; leaderboard: {loaded.output.leaderboard or 'none'}")
+    return "\n".join(lines)
+
+
+def run(identity: str, results: Path) -> Mapping[str, Any]:
+    """The record whose id starts with `identity`.
+
+    Raises:
+        UserError: None or several do.
+    """
+    stored, _ = read_all(results)
+    found = [entry for entry in stored if entry.record.id.startswith(identity)]
+    if len(found) != 1:
+        known = suggestion(identity, [entry.record.id for entry in stored])
+        raise UserError(f"{len(found)} runs in {results} have an id that starts with {identity!r}{known}")
+    value: Mapping[str, Any] = plain(found[0].record)
+    return value
