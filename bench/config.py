@@ -10,7 +10,6 @@ import difflib
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any, Literal, TypeVar, Union
 
 from ragtrials.errors import UserError
@@ -40,13 +39,17 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no plain form")
 
 
-@cache
+_known_hints: dict[Any, dict[str, Any]] = {}
+
+
 def _hints(kind: Any) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    """Field names of a dataclass with their types, in order; looked up once per class."""
+    if kind not in _known_hints:
+        hints = typing.get_type_hints(kind)
+        _known_hints[kind] = {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    return _known_hints[kind]
 
 
-@cache
 def _required(kind: Any) -> frozenset[str]:
     missing = dataclasses.MISSING
     return frozenset(

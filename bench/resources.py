@@ -62,15 +62,11 @@ class Resources:
             self._engines[key] = load_engine(conditions.model, **_engine_options(conditions))
         return self._engines[key]
 
-    def describe_retriever(
-        self, conditions: Conditions, task: Task, examples: Sequence[Example]
-    ) -> Mapping[str, Any]:
+    def describe_retriever(self, conditions: Conditions, task: Task) -> Mapping[str, Any]:
         """The retriever's signature, without building an index."""
         from ragtrials.retrieval.build import describe_retriever
 
-        return describe_retriever(
-            conditions.retriever, self.corpus(task), examples=examples, seed=conditions.seed
-        )
+        return describe_retriever(conditions.retriever, self.corpus(task), seed=conditions.seed)
 
     def retriever(self, conditions: Conditions, task: Task, examples: Sequence[Example]) -> Retriever:
         """The loaded retriever; its index is built if it is not in the cache."""

@@ -109,7 +109,7 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     chosen = sample(examples, conditions.limit)
     shots = few_shot(task, method.shots, conditions.seed)
     method.prepare(shots)
-    retriever = resources.describe_retriever(conditions, task, examples) if method.retrieves else None
+    retriever = resources.describe_retriever(conditions, task) if method.retrieves else None
     total = len(examples)
     spec = RunSpec(
         method=method.name,
