@@ -57,11 +57,24 @@ class Ranked:
     run: Stored
 
 
-def render(results: Path) -> tuple[str, list[str]]:
-    """The leaderboard's text, and one line per record that could not be used."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Runs that are ranked together, best first.
+
+    Attributes:
+        retriever, corpus: What the table's methods searched; "none" where none of them searches.
+        rows: The runs with their places.
+    """
+
+    retriever: str
+    corpus: str
+    rows: tuple[Ranked, ...]
+
+
+def standings(results: Path) -> tuple[list[Table], list[str]]:
+    """All tables of a results folder, and one line per record that could not be used."""
     stored, problems = read_all(results)
-    reported = read_reported(results / REPORTED_FOLDER)
-    sections = []
+    tables = []
     for key, runs in sorted(groups(stored).items()):
         usable = []
         for run in runs:
@@ -71,9 +84,17 @@ def render(results: Path) -> tuple[str, list[str]]:
             except UserError as error:
                 problems.append(str(error))
         if usable:
-            sections.append(_section(key, rank(usable), reported))
-    body = "\n".join(sections) if sections else "\nNo runs yet.\n"
-    return f"{INTRODUCTION}{body}{_sources(reported)}", sorted(set(problems))
+            tables.append(Table(key[-3], key[-2], tuple(rank(usable))))
+    return tables, sorted(set(problems))
+
+
+def render(results: Path) -> tuple[str, list[str]]:
+    """The leaderboard's text, and one line per record that could not be used."""
+    tables, problems = standings(results)
+    reported = read_reported(results / REPORTED_FOLDER)
+    sections = [_section(table, reported) for table in tables]
+    body = "".join(sections) if sections else "\nNo runs yet.\n"
+    return f"{INTRODUCTION}{body}{_sources(reported)}", problems
 
 
 def groups(stored: Sequence[Stored]) -> dict[tuple[str, ...], list[Stored]]:
@@ -132,18 +153,17 @@ def rank(runs: Sequence[Stored]) -> list[Ranked]:
     return ranked
 
 
-def _section(key: tuple[str, ...], ranked: Sequence[Ranked], reported: Sequence[Reported]) -> str:
-    first = ranked[0].run.record
-    retriever, corpus = key[-3], key[-2]
+def _section(table: Table, reported: Sequence[Reported]) -> str:
+    first = table.rows[0].run.record
     scores = list(first.scores)
     columns = ["rank", "method", "seed", *(_score_name(name, first.main_metric) for name in scores)]
     columns += ["gold recall", "answer recall", "retrievals/q", "passages/q", "prompt tokens/q"]
     columns += ["generated tokens/q", "training", "paper reports", "run"]
     rows = [columns, ["---"] * 2 + ["---:"] * (len(columns) - 4) + ["---"] * 2]
-    rows += [_row(entry, scores, reported) for entry in ranked]
-    lines = [f"\n## {first.task} · {first.model} · {_retriever_name(retriever)}\n"]
+    rows += [_row(entry, scores, reported) for entry in table.rows]
+    lines = [f"\n## {first.task} · {first.model} · {_retriever_name(table.retriever)}\n"]
     lines.append(
-        f"{first.split} split, {first.sample} questions; corpus {corpus}; "
+        f"{first.split} split, {first.sample} questions; corpus {table.corpus}; "
         f"metrics {', '.join(first.metrics)}; model digest {first.model_digest[:12]}.\n"
     )
     lines += ["| " + " | ".join(row) + " |" for row in rows]

@@ -120,19 +120,19 @@ def evaluate(
 def _run(requests: list[Request], output: Output, runs: Path, data_dir: Path | None, resume: bool) -> None:
     """Run the requests, show their tables, write the suite's leaderboard, and set the exit code."""
     from ragtrials.chunks import write_atomically
-    from ragtrials.cli.show import print_outcomes
-    from ragtrials.leaderboard import render
+    from ragtrials.cli.show import print_standings
+    from ragtrials.leaderboard import render, standings
     from ragtrials.resources import Resources
     from ragtrials.runner import Folders, run_all
 
     results = Path(output.results)
     outcomes = run_all(requests, Resources(data_dir), Folders(results, runs), not resume, _report)
-    print_outcomes(outcomes)
+    tables, problems = standings(results)
+    print_standings(tables, {outcome.record.id for outcome in outcomes if outcome.record is not None})
+    for problem in problems:
+        click.echo(f"Error: {problem}", err=True)
     if output.leaderboard is not None:
-        text, problems = render(results)
-        write_atomically(Path(output.leaderboard), text.encode())
-        for problem in problems:
-            click.echo(f"Error: {problem}", err=True)
+        write_atomically(Path(output.leaderboard), render(results)[0].encode())
         click.echo(f"Leaderboard written to {output.leaderboard}; records in {results}")
     else:
         click.echo(f"Records in {results}; `ragtrials leaderboard` makes the leaderboard of all of them")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from ragtrials.runner import Outcome
+    from ragtrials.leaderboard import Table
+    from ragtrials.results import RunRecord
+    from ragtrials.stats import Estimate
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -24,25 +26,43 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def print_outcomes(outcomes: Sequence[Outcome]) -> None:
-    """One line per finished run: scores with intervals, then cost per question."""
-    rows = []
-    for outcome in outcomes:
-        record = outcome.record
-        if record is None:
+def print_standings(tables: Sequence[Table], ids: Collection[str]) -> None:
+    """The tables that hold one of these runs, narrow enough for a terminal.
+
+    Args:
+        tables: The standings of a results folder.
+        ids: Runs to show; tables without any of them are left out.
+    """
+    for standing in tables:
+        records = [(entry.rank, entry.run.record) for entry in standing.rows]
+        if not any(record.id in ids for _, record in records):
             continue
-        scores = [
-            f"{100 * s.mean:.1f} [{100 * s.low:.1f}, {100 * s.high:.1f}]"
-            if (s := record.scores.get(name))
-            else "–"
-            for name in ("em", "f1", "acc")
-        ]
-        cost = [record.cost["retrieval_calls"], record.cost["passages"]]
-        rows.append(
-            [record.task, record.method, str(record.n), *scores]
-            + [f"{value:.1f}" for value in cost]
-            + [f"{record.cost['prompt_tokens']:.0f}", f"{record.cost['completion_tokens']:.1f}"]
+        first = records[0][1]
+        searched = (
+            f"{standing.retriever} over {standing.corpus}" if standing.corpus != "none" else "no retrieval"
         )
-    if rows:
-        header = ["task", "method", "n", "EM", "F1", "acc", "retr/q", "pass/q", "prompt/q", "gen/q"]
-        click.echo("\n" + table(header, rows) + "\n")
+        click.echo(f"\n{first.task} ({first.split}, {first.sample} questions), {first.model}, {searched}")
+        click.echo(table(_HEADER, [_row(place, record) for place, record in records]))
+    click.echo()
+
+
+_HEADER = ("rank", "method", "EM", "F1", "acc", "retr/q", "pass/q", "prompt/q", "gen/q")
+
+
+def _row(place: int, record: RunRecord) -> list[str]:
+    cost = record.cost
+    return [
+        str(place),
+        record.method,
+        *(_interval(record.scores.get(name)) for name in ("em", "f1", "acc")),
+        f"{cost['retrieval_calls']:.1f}",
+        f"{cost['passages']:.1f}",
+        f"{cost['prompt_tokens']:.0f}",
+        f"{cost['completion_tokens']:.1f}",
+    ]
+
+
+def _interval(score: Estimate | None) -> str:
+    if score is None:
+        return "–"
+    return f"{100 * score.mean:.1f} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
