@@ -1,0 +1,224 @@
+"""From messages to token ids: the chat template, the one BOS rule, and the shortening of evidence.
+
+Every engine that needs token ids gets them here, so a prompt is the same whichever engine runs it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from ragtrials.errors import RunFailure, UserError
+from ragtrials.program import Evidence, Message
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+# Some templates print today's date into the prompt (`strftime_now`), which would give another prompt, and
+# another score, every day. A macro of that name hides the function and answers with one fixed date.
+_FIXED_DATE = (
+    "{%- macro strftime_now(format) -%}{{ format | replace('%d', '26') | replace('%m', '07')"
+    " | replace('%Y', '2024') | replace('%y', '24') | replace('%b', 'Jul') | replace('%B', 'July')"
+    " | replace('%A', 'Friday') | replace('%a', 'Fri') | replace('%H', '12') | replace('%M', '00')"
+    " | replace('%S', '00') }}{%- endmacro -%}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as the model reads it.
+
+    Attributes:
+        ids: The token ids, the template's and exactly one BOS (where the tokenizer uses one) included.
+        dropped_tokens: How many tokens shorter it is than it would be with all its evidence.
+    """
+
+    ids: tuple[int, ...]
+    dropped_tokens: int = 0
+
+
+class PromptBuilder:
+    """Turns chats into token ids with a model's own chat template.
+
+    What messages say is text, never control: a string that spells one of the tokenizer's special
+    tokens (`<|im_end|>` in a question) is broken up by a space, so it cannot end a turn or open one.
+    All other text gives the very ids of `apply_chat_template(..., add_generation_prompt=True)`.
+
+    Args:
+        tokenizer: A tokenizer of transformers that knows character offsets (a "fast" one).
+        model: What error messages call the model.
+
+    Raises:
+        UserError: The tokenizer has no chat template or no offsets.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, model: str) -> None:
+        if not tokenizer.chat_template:
+            raise UserError(
+                f"model {model} has no chat template: use an instruction-tuned model, or put a "
+                "chat_template.jinja into its folder"
+            )
+        if not tokenizer.is_fast:
+            raise UserError(
+                f"model {model} has a tokenizer without character offsets: put a tokenizer.json into its folder"
+            )
+        self._tokenizer = tokenizer
+        self._model = model
+        template = tokenizer.get_chat_template()
+        self._template = _FIXED_DATE + template if "strftime_now" in template else template
+        self._bos: int | None = tokenizer.bos_token_id
+        self._adds_bos = self._bos is not None and tokenizer("a").input_ids[:1] == [self._bos]
+        special = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
+        special |= set(tokenizer.all_special_tokens)
+        longest_first = sorted((t for t in special if t.strip()), key=lambda t: (-len(t), t))
+        self._special = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._takes_system = self._template_takes_system()
+
+    def build(self, messages: Sequence[Message], max_tokens: int) -> Prompt:
+        """The prompt for a chat, with as much of its evidence as `max_tokens` tokens hold.
+
+        If it does not fit, every piece of evidence is capped at the same number of tokens, the largest
+        at which the prompt fits; shorter pieces stay whole, longer ones lose their end. Nothing else is
+        ever shortened.
+
+        Raises:
+            RunFailure: The prompt does not fit without any evidence.
+            UserError: The chat template refuses the messages.
+        """
+        messages = [self._plain(message) for message in messages]
+        whole = self._encode(messages)
+        if len(whole) <= max_tokens:
+            return Prompt(whole)
+        evidence = [part.text for m in messages for part in m.content if isinstance(part, Evidence)]
+        cuts = {text: self._cuts(text) for text in evidence}
+        bare = self._encode(_capped(messages, cuts, 0))
+        if len(bare) > max_tokens:
+            raise RunFailure(
+                f"a prompt has {len(bare)} tokens without any passage, but model {self._model} may read only "
+                f"{max_tokens} here: raise --max-prompt-tokens, ask for fewer new tokens or use fewer shots"
+            )
+        cap = _largest_cap([len(cuts[text]) - 1 for text in evidence], max_tokens - len(bare))
+        # Tokens can merge where texts meet, so the sum is a close guess; real counts have the last word.
+        best = self._encode(_capped(messages, cuts, cap))
+        while len(best) > max_tokens:  # ends at `bare`, if not before
+            cap -= 1
+            best = self._encode(_capped(messages, cuts, cap))
+        while len(longer := self._encode(_capped(messages, cuts, cap + 1))) <= max_tokens:
+            cap, best = cap + 1, longer
+        return Prompt(best, len(whole) - len(best))
+
+    def encode_text(self, text: str) -> tuple[int, ...]:
+        """The ids of plain text that follows a prompt: no BOS, no special tokens."""
+        return tuple(self._tokenizer(self._harmless(text), add_special_tokens=False).input_ids)
+
+    def _encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Render and tokenise; exactly one BOS where one is in use."""
+        chat = [{"role": m.role, "content": self._harmless(m.text)} for m in messages]
+        text = self._render(chat if self._takes_system else _system_into_user(chat))
+        ids = tuple(self._tokenizer(text, add_special_tokens=False).input_ids)
+        if self._bos is None:
+            return ids
+        written = 0  # how many the template itself wrote
+        while written < len(ids) and ids[written] == self._bos:
+            written += 1
+        if written > 1:
+            return ids[written - 1 :]
+        return (self._bos, *ids) if written == 0 and self._adds_bos else ids
+
+    def _render(self, chat: list[dict[str, str]]) -> str:
+        from jinja2 import TemplateError
+
+        try:
+            rendered: Any = self._tokenizer.apply_chat_template(
+                chat, chat_template=self._template, add_generation_prompt=True, tokenize=False
+            )
+        except TemplateError as error:
+            roles = ", ".join(message["role"] for message in chat)
+            reason = " ".join(str(error).split())
+            raise UserError(
+                f"the chat template of model {self._model} refuses the turns [{roles}]: {reason}"
+            ) from error
+        return str(rendered)
+
+    def _template_takes_system(self) -> bool:
+        """Whether a system turn may stand by itself; some templates forbid it (Gemma 2's) or drop it."""
+        probe = "Follow me."
+        try:
+            return probe in self._render(
+                [{"role": "system", "content": probe}, {"role": "user", "content": "Hello."}]
+            )
+        except UserError:
+            return False
+
+    def _plain(self, message: Message) -> Message:
+        """The message with harmless evidence, so that cut positions are those of the text that is sent."""
+        return replace(
+            message,
+            content=tuple(
+                Evidence(self._harmless(part.text)) if isinstance(part, Evidence) else part
+                for part in message.content
+            ),
+        )
+
+    def _harmless(self, text: str) -> str:
+        """The text with special tokens broken up by a space, and lone surrogates (no tokenizer takes
+        them) replaced; nearly always the text itself."""
+        if not text.isascii():
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        while self._special.search(text):  # again, as breaking one up can complete another
+            text = self._special.sub(_broken, text)
+        return text
+
+    def _cuts(self, text: str) -> list[int]:
+        """For n = 0, 1, …, all: how many characters the first n tokens cover without breaking one."""
+        encoding = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        spans: list[tuple[int, int]] = encoding["offset_mapping"]
+        # Tokens that share a character all name it, so the next token's start says what is complete.
+        ends = [min(end, following[0]) for (_, end), following in zip(spans, spans[1:], strict=False)]
+        return [0, *accumulate(ends, max), len(text)] if spans else [0]
+
+
+def _broken(special: re.Match[str]) -> str:
+    token = special[0]
+    return f"{token[0]} {token[1:]}" if len(token) > 1 else " "
+
+
+def _capped(messages: Sequence[Message], cuts: dict[str, list[int]], cap: int) -> list[Message]:
+    """The messages with every piece of evidence cut after at most `cap` tokens."""
+
+    def cut(part: str | Evidence) -> str | Evidence:
+        if isinstance(part, str):
+            return part
+        ends = cuts[part.text]
+        return Evidence(part.text[: ends[min(cap, len(ends) - 1)]])
+
+    return [replace(message, content=tuple(cut(part) for part in message.content)) for message in messages]
+
+
+def _largest_cap(lengths: Sequence[int], budget: int) -> int:
+    """The largest c for which `sum(min(length, c))` is at most `budget`; `budget` is below `sum(lengths)`."""
+    left = budget
+    for index, length in enumerate(sorted(lengths)):
+        remaining = len(lengths) - index
+        if length * remaining > left:
+            return left // remaining
+        left -= length
+    return max(lengths, default=0)
+
+
+def _system_into_user(chat: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The chat with each system turn put before the text of the turn that follows it."""
+    merged: list[dict[str, str]] = []
+    pending = ""
+    for message in chat:
+        if message["role"] == "system":
+            pending += message["content"] + "\n\n"
+        else:
+            merged.append({"role": message["role"], "content": pending + message["content"]})
+            pending = ""
+    if pending:
+        merged.append({"role": "user", "content": pending.strip()})
+    return merged
