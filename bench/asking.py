@@ -6,7 +6,7 @@ from ragtrials.driver import Driver
 from ragtrials.errors import UserError
 from ragtrials.program import Trace
 from ragtrials.resources import Resources
-from ragtrials.runner import build_method, few_shot
+from ragtrials.runner import build_method
 from ragtrials.suite import Request
 
 
@@ -23,9 +23,9 @@ def answer_question(question: str, request: Request, resources: Resources) -> Tr
     conditions = request.conditions
     method = build_method(request)
     task = resources.task(request.task)
-    method.prepare(few_shot(task, method.shots, conditions.seed))
-    examples = task.examples(conditions.split or task.card.reported_split)
+    method.prepare(resources.few_shot(task, method.shots, conditions.seed))
+    examples = resources.examples(task, conditions.split or task.card.reported_split)
     known = next((example.id for example in examples if example.question == question), "asked")
-    retriever = resources.retriever(conditions, task, examples) if method.retrieves else None
+    retriever = resources.retriever(conditions, task) if method.retrieves else None
     driver = Driver(retriever, resources.engine(conditions), conditions.seed)
     return driver.run(method.answer, [(known, question)])[0]

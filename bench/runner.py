@@ -103,11 +103,9 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     if request.optional and not task.available_offline():
         return None
     split = conditions.split or task.card.reported_split
-    examples = task.examples(split)
-    if not examples:
-        raise UserError(f"task {task.name}: split {split!r} has no examples")
+    examples = resources.examples(task, split)
     chosen = sample(examples, conditions.limit)
-    shots = few_shot(task, method.shots, conditions.seed)
+    shots = resources.few_shot(task, method.shots, conditions.seed)
     method.prepare(shots)
     retriever = resources.describe_retriever(conditions, task) if method.retrieves else None
     total = len(examples)
@@ -127,18 +125,6 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
         chunk=conditions.chunk,
     )
     return Plan(request, spec, method, task, chosen)
-
-
-def few_shot(task: Task, count: int, seed: int) -> list[Example]:
-    """`count` training examples, drawn by seed. They come from the train split alone."""
-    if count == 0:
-        return []
-    train = task.examples("train")
-    if len(train) < count:
-        raise UserError(
-            f"task {task.name} has {len(train)} training examples; -o shots={count} asks for more"
-        )
-    return sorted(train, key=lambda example: derive_seed(seed, "shots", example.id))[:count]
 
 
 def run_all(
@@ -245,11 +231,7 @@ def _answer(plan: Plan, resources: Resources, work: Path) -> tuple[list[Chunk], 
     clock = time.perf_counter()
     conditions = plan.request.conditions
     engine = resources.engine(conditions)
-    retriever = (
-        resources.retriever(conditions, plan.task, plan.task.examples(plan.spec.split))
-        if plan.method.retrieves
-        else None
-    )
+    retriever = resources.retriever(conditions, plan.task) if plan.method.retrieves else None
     loading = time.perf_counter() - clock
     done = len(plan.examples) - sum(len(batches[i]) for i in missing)
     if done:

@@ -19,8 +19,8 @@ def score_row(task: Task, example: Example, trace: Trace, retrieves: bool) -> di
     """One row of predictions.parquet.
 
     Columns: id, prediction, the task's scores, gold_recall and answer_recall of all retrieved passages
-    (null where the method never retrieves or no gold passage is known), the counts of `COST_COLUMNS`,
-    and flags joined by commas.
+    (null where the method never retrieves, no gold passage is known, or the answer is yes or no, which
+    every passage "holds"), the counts of `COST_COLUMNS`, and flags joined by commas.
     """
     row: dict[str, Any] = {"id": example.id, "prediction": trace.answer}
     row.update(task.score(trace.answer, example))
@@ -32,13 +32,17 @@ def score_row(task: Task, example: Example, trace: Trace, retrieves: bool) -> di
     )
     row["answer_recall"] = (
         answer_recall([f"{passage.title}\n{passage.text}" for passage in passages], example.aliases)
-        if retrieves
+        if retrieves and not _closed(example)
         else None
     )
     cost = trace.cost
     row.update({name: getattr(cost, name) for name in COST_COLUMNS})
     row["flags"] = ",".join(_flags(example, trace))
     return row
+
+
+def _closed(example: Example) -> bool:
+    return {metrics.normalise(alias) for alias in example.aliases} <= {"yes", "no"}
 
 
 def _flags(example: Example, trace: Trace) -> list[str]:
