@@ -22,18 +22,14 @@ def index() -> None:
 def build(task: str, data_dir: Path | None) -> None:
     """Build the BM25 index of a task's corpus, or say where the built one lies."""
     from ragtrials.resources import Resources
-    from ragtrials.retrieval.build import index_info, load_retriever
+    from ragtrials.retrieval.build import index_info
 
     resources = Resources(data_dir)
     corpus = resources.corpus(resources.task(task))
-    present = index_info(corpus) is not None
-    load_retriever("bm25", corpus)
     info = index_info(corpus)
-    assert info is not None
     click.echo(
-        f"{corpus.name}: {info.passages:,} passages ({info.store_bytes / 1e6:.1f} MB), "
-        f"index {info.index_bytes / 1e6:.1f} MB, "
-        f"{'was already there' if present else f'built in {info.build_seconds:.1f} s'}: {info.folder}"
+        f"{corpus.name}: {info.passages:,} passages, {info.bytes / 1e6:.1f} MB, "
+        f"{'built' if info.built else 'was there already, opened'} in {info.seconds:.1f} s: {info.folder}"
     )
 
 

@@ -145,7 +145,9 @@ def _run(requests: list[Request], output: Output, runs: Path, data_dir: Path | N
 
 def _report(outcome: Outcome) -> None:
     what = f"{outcome.request.method} on {outcome.request.task}"
-    if outcome.record is None:
+    if outcome.status in ("failed", "refused"):
+        click.echo(f"Error: {what}: {' '.join(outcome.message.split())}", err=True)
+    elif outcome.record is None:
         click.echo(f"{what}: {outcome.status}: {outcome.message}", err=True)
     else:
         seconds = outcome.record.times.get("seconds", 0.0)
