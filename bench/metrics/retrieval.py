@@ -5,7 +5,9 @@ Repeated ids count once. Questions without known gold passages score 0 here: lea
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from ragtrials.metrics.inputs import aliases_of
 from ragtrials.metrics.text import normalise
@@ -47,3 +49,33 @@ def answer_recall(passage_texts: Iterable[str], aliases: Sequence[str] | str) ->
     if not wanted:
         return 0.0
     return float(any(form in text for text in map(normalise, passage_texts) for form in wanted))
+
+
+def dpr_answer_recall(passage_texts: Iterable[str], aliases: Sequence[str] | str) -> float:
+    """1 if the tokens of some alias stand side by side in some passage, else 0: DPR's `has_answer`.
+
+    Text is decomposed (NFD) and lower-cased; a token is a run of letters, numbers and marks, or one other
+    visible character. An alias without tokens is never found (DPR would find it everywhere).
+    """
+    wanted = [tokens for tokens in map(_dpr_tokens, aliases_of(aliases)) if tokens != "  "]
+    return float(any(tokens in text for text in map(_dpr_tokens, passage_texts) for tokens in wanted))
+
+
+class _DprClasses(dict[int, str]):
+    """What `str.translate` puts for a character: itself, itself as a token of its own, or a space."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        kind = unicodedata.category(character)[0]
+        self[code] = character if kind in "LNM" else " " if kind in "ZC" else f" {character} "
+        return self[code]
+
+
+_DPR_CLASSES = _DprClasses()
+
+
+@lru_cache(maxsize=1 << 13)
+def _dpr_tokens(text: str) -> str:
+    """The tokens, each with a space on either side, so that a substring is a run of whole tokens."""
+    tokens = unicodedata.normalize("NFD", text).translate(_DPR_CLASSES).lower().split()
+    return f" {' '.join(tokens)} "

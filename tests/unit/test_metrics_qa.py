@@ -91,7 +91,8 @@ def test_no_gold_at_all_scores_zero(name: str) -> None:  # P07
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_values_are_the_declared_ones(name: str) -> None:
-    assert set(score(name, None, [])) == set(METRICS[name].values)
+    gold = {"strategyqa_acc": True, "fever_acc": "SUPPORTS"}.get(name, [])
+    assert set(score(name, None, gold)) == set(METRICS[name].values)
 
 
 def test_unknown_metric_gets_a_suggestion() -> None:
@@ -127,3 +128,73 @@ def test_wrong_shapes_are_one_line(prediction: object, gold: object) -> None:  #
 )
 def test_flags(prediction: str | None, aliases: list[str], expected: tuple[str, ...]) -> None:
     assert flags(prediction, aliases) == expected
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "em", "f1"),
+    [
+        ("", "", 1, 1.0),
+        ("", "Paris", 0, 0.0),
+        ("The The", "The The", 1, 1.0),  # P05
+        ("yes, it was", "yes", 0, 0.5),
+        ("Barack Obama", "Obama", 0, 2 / 3),
+    ],
+)
+def test_musique(prediction: str, gold: str, em: float, f1: float) -> None:
+    assert score("musique_v1", prediction, gold) == {"em": em, "f1": pytest.approx(f1)}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "em", "f1"),
+    [
+        ("1,000", "1000", 0, 0.0),  # P12
+        ("Jean-Luc Picard", "Jean Luc Picard", 1, 1.0),  # P13
+        ("1961–62", "1961-62", 0, 0.0),  # P14
+        ("it’s", "it's", 1, 1.0),  # P16
+        ("New_York", "New York", 1, 1.0),  # P21
+        ("Paris</s>", "Paris", 0, 2 / 3),
+    ],
+)
+def test_triviaqa(prediction: str, gold: str, em: float, f1: float) -> None:
+    assert score("triviaqa_v1", prediction, gold) == {"em": em, "f1": pytest.approx(f1)}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "em"),
+    [("Beyonce\u0301", "Beyoncé", 1), ("Beyonce", "Beyoncé", 0), ("1961–62", "1961-62", 0), (None, "x", 0)],
+)
+def test_nq_open(prediction: str | None, gold: str, em: float) -> None:  # P17, P19
+    assert score("nq_open", prediction, [gold]) == {"em": em}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "pattern", "em"),
+    [
+        ("3,480 miles", r"3,?480", 1),
+        ("about 3,480", r"3,?480", 0),
+        ("PARIS", "paris|lutetia", 1),
+        ("x", "(", 0),
+        (None, "x", 0),
+    ],
+)
+def test_curatedtrec_patterns_match_the_raw_text(
+    prediction: str | None, pattern: str, em: float
+) -> None:  # P70
+    assert score("curatedtrec", prediction, [pattern]) == {"em": em}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "acc"),
+    [
+        ("New york", "New York", 1),  # P59
+        ("new york", "New York", 1),
+        ("NEW YORK", "New York", 0),
+        ("Iphone", "iPhone", 1),
+        ("he was an actor", "act", 1),
+        ("The U.S.A", "USA", 0),
+        ("Beyoncé", "Beyonce", 0),
+        ("Politician", "politician", 1),  # P58
+    ],
+)
+def test_popqa(prediction: str, gold: str, acc: float) -> None:
+    assert score("popqa_2023", prediction, [gold]) == {"acc": acc}

@@ -51,3 +51,27 @@ def test_a_string_is_one_answer_and_one_alias() -> None:  # P35
 def test_gold_of_the_wrong_depth_is_one_line(gold: object) -> None:
     with pytest.raises(UserError, match=r"^[^\n]+$"):
         score("ambigqa_v1", ["x"], gold)
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs", "share", "hit"),
+    [
+        ("founded in 1624 and renamed in 1664.", [["1624"], ["1664"]], 1.0, 1.0),
+        ("founded 1624", [["1624"], ["1664"]], 0.5, 0.0),
+        ("party", [["Art"]], 1.0, 1.0),
+        ("anything", [["The"]], 1.0, 1.0),
+        ("", [["x"]], 0.0, 0.0),
+        ("x", [], 0.0, 0.0),
+        (None, [["x"]], 0.0, 0.0),
+    ],
+)
+def test_asqa_string_exact_match(text: str | None, pairs: list[list[str]], share: float, hit: float) -> None:
+    assert score("asqa_str_em", text, pairs) == {"str_em": share, "str_em_hit": hit}
+
+
+def test_the_guarded_variant_finds_no_empty_answer() -> None:  # P04
+    assert score("asqa_str_em_guarded", "anything", [["The"], ["thing"]]) == {
+        "str_em": 0.5,
+        "str_em_hit": 0.0,
+    }
+    assert score("asqa_str_em_guarded", "x", [["...", "x"]]) == {"str_em": 1.0, "str_em_hit": 1.0}
