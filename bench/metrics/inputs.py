@@ -31,9 +31,8 @@ def aliases_of(gold: Any) -> tuple[str, ...]:
     if isinstance(gold, str):
         return (gold,)
     aliases = _items(gold, "a gold answer must be text or a list of texts")
-    for alias in aliases:
-        if not isinstance(alias, str):
-            raise UserError(f"a gold alias must be text, not {type(alias).__name__}: {_shown(gold)}")
+    if not all(isinstance(alias, str) for alias in aliases):
+        raise UserError(f"a gold alias must be text: {_shown(gold)}")
     return aliases
 
 
@@ -48,11 +47,8 @@ def answer_list(prediction: Any) -> tuple[str, ...]:
     if isinstance(prediction, str):
         return (prediction,)
     answers = _items(prediction, "a prediction of several answers must be a list of texts")
-    for answer in answers:
-        if not isinstance(answer, str):
-            raise UserError(
-                f"a predicted answer must be text, not {type(answer).__name__}: {_shown(prediction)}"
-            )
+    if not all(isinstance(answer, str) for answer in answers):
+        raise UserError(f"a predicted answer must be text: {_shown(prediction)}")
     return answers
 
 

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ragtrials.errors import UserError
 from ragtrials.metrics import METRICS, flags, metric_names, score
+from ragtrials.metrics.qa import token_overlap
 
 
 @pytest.mark.parametrize(
@@ -198,3 +203,13 @@ def test_curatedtrec_patterns_match_the_raw_text(
 )
 def test_popqa(prediction: str, gold: str, acc: float) -> None:
     assert score("popqa_2023", prediction, [gold]) == {"acc": acc}
+
+
+@given(st.text("ab c", max_size=60), st.text("ab c", max_size=60))
+def test_overlap_counts_multisets_at_every_length(prediction: str, gold: str) -> None:
+    predicted, wanted = prediction.split(), gold.split()
+    common = sum((Counter(predicted) & Counter(wanted)).values())
+    shared = token_overlap(prediction, gold)
+    assert shared.precision == (common / len(predicted) if common else 0)
+    assert shared.recall == (common / len(wanted) if common else 0)
+    assert shared.f1 == pytest.approx(2 * common / (len(predicted) + len(wanted)) if common else 0)
