@@ -71,9 +71,8 @@ class PromptBuilder:
         self._template = _FIXED_DATE + template if "strftime_now" in template else template
         self._bos: int | None = tokenizer.bos_token_id
         self._adds_bos = self._bos is not None and tokenizer("a").input_ids[:1] == [self._bos]
-        special = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
-        special |= set(tokenizer.all_special_tokens)
-        longest_first = sorted((t for t in special if t.strip()), key=lambda t: (-len(t), t))
+        special = {token for token in special_tokens(tokenizer).values() if token.strip()}
+        longest_first = sorted(special, key=lambda token: (-len(token), token))
         self._special = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._takes_system = self._template_takes_system()
 
@@ -179,6 +178,13 @@ class PromptBuilder:
         # Tokens that share a character all name it, so the next token's start says what is complete.
         ends = [min(end, following[0]) for (_, end), following in zip(spans, spans[1:], strict=False)]
         return [0, *accumulate(ends, max), len(text)] if spans else [0]
+
+
+def special_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[int, str]:
+    """Id and spelling of every control token, whether the tokenizer has a name for it (EOS) or not."""
+    named = dict(zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True))
+    added = tokenizer.added_tokens_decoder.items()
+    return named | {index: token.content for index, token in added if token.special}
 
 
 def _broken(special: re.Match[str]) -> str:

