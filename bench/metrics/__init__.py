@@ -5,7 +5,8 @@
 """
 
 from ragtrials.metrics.inputs import flags
+from ragtrials.metrics.interop import as_evaluate
 from ragtrials.metrics.registry import METRICS, Metric, metric_names, score
 from ragtrials.metrics.text import normalise
 
-__all__ = ["METRICS", "Metric", "flags", "metric_names", "normalise", "score"]
+__all__ = ["METRICS", "Metric", "as_evaluate", "flags", "metric_names", "normalise", "score"]
