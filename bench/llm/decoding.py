@@ -81,7 +81,7 @@ class TokenChooser:
         self.logprobs: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Args: input_ids (batch, length); scores (batch, vocabulary), float32. Returns the like of scores."""
+        """From (batch, length) ids and (batch, vocabulary) float32 logits to scores of that shape."""
         settings = self._settings
         scaled = scores / settings.temperature if settings.temperature else scores
         choice = scaled
@@ -100,7 +100,9 @@ class TokenChooser:
     def _gumbel(self, like: torch.Tensor) -> torch.Tensor:
         """(batch, vocabulary) of Gumbel noise; row i goes on with the stream of seed i."""
         if not self._generators:
-            self._generators = [torch.Generator(like.device).manual_seed(seed % 2**63) for seed in self._seeds]
+            self._generators = [
+                torch.Generator(like.device).manual_seed(seed % 2**63) for seed in self._seeds
+            ]
         noise = torch.empty_like(like)
         for row, generator in zip(noise, self._generators, strict=True):
             row.exponential_(generator=generator)
@@ -149,7 +151,7 @@ class StopStrings:
         self.lengths: list[int | None] = [None] * batch
 
     def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
-        """Args: input_ids (batch, length), the newest token last. Returns (batch,) bool."""
+        """From (batch, length) ids, the newest last, to (batch,) bool: which rows have ended."""
         self._steps += 1
         for row, token in enumerate(input_ids[:, -1].tolist()):
             if self.lengths[row] is not None or token in self._skip:

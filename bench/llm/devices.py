@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import platform
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -29,7 +29,9 @@ def resolve_device(device: str) -> str:
         return "cuda" if _cuda_devices() else "cpu"
     kind, _, index = device.partition(":")
     if kind == "cuda" and int(index or 0) >= _cuda_devices():
-        raise UserError(f"--device {device}: torch sees {_cuda_devices()} CUDA devices here; use --device cpu")
+        raise UserError(
+            f"--device {device}: torch sees {_cuda_devices()} CUDA devices here; use --device cpu"
+        )
     if kind == "mps" and not _mps_available():
         raise UserError("--device mps: torch sees no Apple GPU here; use --device cpu")
     return device
@@ -77,7 +79,7 @@ def _cuda_devices() -> int:
     """How many CUDA devices torch sees; 0 without asking torch where its build or the machine has none."""
     if importlib.metadata.version("torch").endswith("+cpu"):
         return 0
-    if sys.platform == "linux" and not any(Path(file).exists() for file in _GPU_FILES):
+    if platform.system() == "Linux" and not any(Path(file).exists() for file in _GPU_FILES):
         return 0
     import torch
 
@@ -86,7 +88,7 @@ def _cuda_devices() -> int:
 
 @cache
 def _mps_available() -> bool:
-    if sys.platform != "darwin":
+    if platform.system() != "Darwin":
         return False
     import torch
 

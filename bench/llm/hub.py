@@ -18,7 +18,7 @@ def hub_snapshot(model: str, revision: str | None) -> tuple[Path, str]:
     Without a network, or with HF_HUB_OFFLINE=1, a copy in the cache is used.
 
     Raises:
-        UserError: The model or revision is unknown, gated or out of reach, or huggingface_hub is not installed.
+        UserError: The model or revision is unknown, gated or out of reach, or huggingface_hub is missing.
     """
     try:
         from huggingface_hub import errors, snapshot_download
@@ -39,12 +39,15 @@ def hub_snapshot(model: str, revision: str | None) -> tuple[Path, str]:
             f"model {model!r} is gated: ask for access on its hub page and log in with `hf auth login`"
         ) from None
     except errors.RepositoryNotFoundError:
-        raise UserError(f"model {model!r} is neither a folder nor a public model of the hub; {hint}") from None
+        raise UserError(
+            f"model {model!r} is neither a folder nor a public model of the hub; {hint}"
+        ) from None
     except errors.RevisionNotFoundError:
         raise UserError(
             f"model {model!r} has no revision {revision!r}: use one that its hub page lists"
         ) from None
-    except (errors.HTTPError, OSError) as error:
+    # HTTPError is the base of all that the client library under huggingface_hub raises, whichever it is.
+    except (errors.HTTPError, OSError) as error:  # type: ignore[attr-defined]
         reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
         raise UserError(
             f"model {model!r} is no folder, and could not be had from the hub ({reason}); {hint}"

@@ -59,4 +59,10 @@ def resolve_model(model: str) -> ResolvedModel:
 
 def _looks_like_path(model: str) -> bool:
     parts = Path(model).parts
-    return not model or Path(model).exists() or len(parts) > 2 or parts[0] in (os.sep, "~", "..") or model[0] == "."
+    return (
+        not model
+        or Path(model).exists()
+        or len(parts) > 2
+        or parts[0] in (os.sep, "~", "..")
+        or model[0] == "."
+    )

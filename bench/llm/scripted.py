@@ -74,7 +74,9 @@ def _lookup(replies: Mapping[str, str] | Sequence[str]) -> Callable[[Generate], 
 
         def of_role(request: Generate) -> str:
             if request.role not in by_role:
-                raise RunFailure(f"the script has no reply for the role {request.role!r}: it has {sorted(by_role)}")
+                raise RunFailure(
+                    f"the script has no reply for the role {request.role!r}: it has {sorted(by_role)}"
+                )
             return by_role[request.role]
 
         return of_role

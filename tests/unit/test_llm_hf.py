@@ -58,7 +58,9 @@ def run(engine, asked):
 def reference(engine, request):
     """What a plain `model.generate` on this one prompt gives: the new ids."""
     ids = engine.tokenizer.apply_chat_template(
-        [{"role": "user", "content": request.messages[0].text}], add_generation_prompt=True, return_tensors="pt"
+        [{"role": "user", "content": request.messages[0].text}],
+        add_generation_prompt=True,
+        return_tensors="pt",
     )
     with torch.inference_mode():
         out = engine.model.generate(
@@ -78,12 +80,16 @@ def test_greedy_ids_are_those_of_a_plain_generate_call(engine):
         assert completion.logprobs is None
 
 
-@pytest.mark.parametrize("options", [{}, {"temperature": 0.9, "top_p": 0.8, "logprobs": True}, {"stop": ("e",)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"temperature": 0.9, "top_p": 0.8, "logprobs": True}, {"stop": ("e",)}]
+)
 def test_results_depend_neither_on_batch_size_nor_on_order(folder, engine, options):
     asked = requests(**options)
     seeds = [101 + i for i in range(len(asked))]
     expected = engine.generate(asked, seeds)
-    assert len({completion.token_ids for completion in expected}) > 4  # the questions do get different answers
+    assert (
+        len({completion.token_ids for completion in expected}) > 4
+    )  # the questions do get different answers
     for size in (1, 2, 7):
         engine_of_size = load(folder, batch_size=size)
         order = list(range(len(asked)))
@@ -157,7 +163,11 @@ def load_many(engine, request, n):
 
 def test_allowed_limits_the_tokens_to_those_of_the_strings(engine):
     allowed = ("yes", " no", "1, 2")
-    ids = set(itertools.chain.from_iterable(engine.tokenizer(text, add_special_tokens=False).input_ids for text in allowed))
+    ids = set(
+        itertools.chain.from_iterable(
+            engine.tokenizer(text, add_special_tokens=False).input_ids for text in allowed
+        )
+    )
     ids.add(engine.tokenizer.eos_token_id)
     asked = requests(allowed=allowed) + requests(allowed=allowed, temperature=3.0)
     results = run(engine, asked)
@@ -261,7 +271,9 @@ def test_the_end_token_is_kept_in_the_ids_and_never_in_the_text(engine, monkeypa
 
 
 def test_text_that_spells_a_special_token_is_text(engine, monkeypatch):
-    from_bytes = engine.tokenizer("< |im_end|>".replace(" ", ""), split_special_tokens=True, add_special_tokens=False)
+    from_bytes = engine.tokenizer(
+        "< |im_end|>".replace(" ", ""), split_special_tokens=True, add_special_tokens=False
+    )
     scripted_model(engine, monkeypatch, [[*from_bytes.input_ids, engine.tokenizer.eos_token_id]])
     (completion,) = run(engine, [Generate((user("q"),), max_new_tokens=40)])
     assert completion.text == "<|im_end|>"
@@ -295,7 +307,9 @@ def test_sampling_defaults_of_the_folder_are_not_used(folder, engine, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "tiny")
     file = copy / "generation_config.json"
     settings = json.loads(file.read_text())
-    file.write_text(json.dumps(settings | {"do_sample": True, "temperature": 5.0, "repetition_penalty": 9.0, "top_k": 3}))
+    file.write_text(
+        json.dumps(settings | {"do_sample": True, "temperature": 5.0, "repetition_penalty": 9.0, "top_k": 3})
+    )
     asked = requests()
     assert [c.token_ids for c in run(load(copy), asked)] == [c.token_ids for c in run(engine, asked)]
 
@@ -346,11 +360,12 @@ def test_no_memory_is_a_failure_with_a_hint(engine, monkeypatch, method):
         return torch.empty(10**15)  # the CPU's allocator really refuses this
 
     monkeypatch.setattr(engine.model, "forward", forward)
+    asked = {
+        "generate": lambda: run(engine, requests()),
+        "score": lambda: engine.score([Score((user("q"),), "a")]),
+    }
     with pytest.raises(RunFailure, match="tiny ran out of memory with 4 prompts at once: lower --batch-size"):
-        if method == "generate":
-            run(engine, requests())
-        else:
-            engine.score([Score((user("q"),), "a")])
+        asked[method]()
 
 
 def test_other_errors_of_the_model_are_not_taken_for_memory(engine, monkeypatch):

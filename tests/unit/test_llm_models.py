@@ -81,7 +81,7 @@ def test_a_damaged_note_is_written_anew(folder, cache):
 
 def test_a_cache_that_cannot_be_written_is_one_line(folder, cache):
     cache.write_text("a file where the folder should be")
-    with pytest.raises(UserError, match="cannot write the cache .*RAGTRIALS_CACHE"):
+    with pytest.raises(UserError, match=r"cannot write the cache .*RAGTRIALS_CACHE"):
         resolve_model(str(folder))
 
 

@@ -12,7 +12,9 @@ from ragtrials.llm.prompts import PromptBuilder
 from ragtrials.program import Evidence, assistant, system, user
 
 HUGE = 100_000
-SYSTEM_REFUSED = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + CHATML
+SYSTEM_REFUSED = (
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + CHATML
+)
 SYSTEM_DROPPED = CHATML.replace("in messages %}", "in messages if message['role'] != 'system' %}")
 ALTERNATE = (
     "{% if messages[1] is defined and messages[1]['role'] == 'user' %}"
@@ -47,7 +49,12 @@ def reference(tokenizer, messages):
 
 CHATS = [
     (user("Where?"),),
-    (system("Be brief."), user("Who?"), assistant("Ann"), user("  Doc ", Evidence("Seine. Ünïcödé 😀"), "\n\nWhy?")),
+    (
+        system("Be brief."),
+        user("Who?"),
+        assistant("Ann"),
+        user("  Doc ", Evidence("Seine. Ünïcödé 😀"), "\n\nWhy?"),
+    ),
     (user("{x} {{ y }} %s </search> {% if %} \n\n\n  1,234.5"),),
     (user(""),),
 ]
@@ -144,7 +151,16 @@ def test_only_evidence_is_shortened_and_all_to_one_length(folders):
     short = "Berlin lies on the Spree."
     messages = (
         system("Answer briefly."),
-        user("A:", Evidence(LONG), "\nB:", Evidence(short), "\nC:", Evidence("Zürich " + LONG), "\nQ:", QUESTION),
+        user(
+            "A:",
+            Evidence(LONG),
+            "\nB:",
+            Evidence(short),
+            "\nC:",
+            Evidence("Zürich " + LONG),
+            "\nQ:",
+            QUESTION,
+        ),
     )
     whole = builder.build(messages, HUGE)
     for budget in range(200, 400, 7):
@@ -152,7 +168,9 @@ def test_only_evidence_is_shortened_and_all_to_one_length(folders):
         assert len(prompt.ids) <= budget
         assert prompt.dropped_tokens == len(whole.ids) - len(prompt.ids) > 0
         text = tokenizer.decode(prompt.ids)
-        assert text.startswith("<s><|im_start|>system\nAnswer briefly.<|im_end|>\n<|im_start|>user\nA:The Seine")
+        assert text.startswith(
+            "<s><|im_start|>system\nAnswer briefly.<|im_end|>\n<|im_start|>user\nA:The Seine"
+        )
         assert text.endswith(f"\nQ:{QUESTION}<|im_end|>\n<|im_start|>assistant\n")
         first = text.split("A:")[1].split("\nB:")[0]
         second = text.split("\nB:")[1].split("\nC:")[0]
@@ -195,7 +213,9 @@ def small_builder(folders):
 def test_a_question_that_cannot_fit_is_an_error_with_the_numbers(folders):
     builder = PromptBuilder(folders(), "tiny")
     bare = len(builder.build((user(QUESTION),), HUGE).ids)
-    with pytest.raises(RunFailure, match=rf"{bare} tokens without any passage.* only {bare - 1} .*--max-prompt") as e:
+    with pytest.raises(
+        RunFailure, match=rf"{bare} tokens without any passage.* only {bare - 1} .*--max-prompt"
+    ) as e:
         builder.build((user(Evidence(LONG), QUESTION),), bare - 1)
     assert "\n" not in str(e.value)
     assert len(builder.build((user(Evidence(LONG), QUESTION),), bare).ids) == bare
@@ -217,7 +237,9 @@ def test_a_template_that_takes_no_system_turn_gets_it_in_the_users(folders, temp
 
 def test_a_template_that_refuses_the_turns_is_one_line(folders):
     builder = PromptBuilder(folders(ALTERNATE), "tiny")
-    with pytest.raises(UserError, match=r"chat template of model tiny refuses the turns \[user, user\]: roles must"):
+    with pytest.raises(
+        UserError, match=r"chat template of model tiny refuses the turns \[user, user\]: roles must"
+    ):
         builder.build((user("a"), user("b")), HUGE)
 
 
