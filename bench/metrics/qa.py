@@ -155,7 +155,7 @@ def contained(text: str, aliases: Sequence[str], *, guarded: bool) -> bool:
 def _matches(pattern: str, text: str) -> bool:
     try:
         return re.match(pattern, text, re.IGNORECASE | re.UNICODE | re.MULTILINE) is not None
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         return False
 
 

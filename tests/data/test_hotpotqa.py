@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ragtrials.data import Example, passage_id
 from ragtrials.errors import UserError
@@ -242,3 +244,40 @@ def test_no_reported_question_is_trained_on(published: HotpotQA) -> None:
     assert not {normalise(e.question) for e in reported} & {normalise(e.question) for e in trained}
     picked = {e.id for e in published.examples("validation")}
     assert not picked & {e.id for e in published.examples("train")}
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["  Two  spaces? ", 'a\nb\t{x} %s "quoted" </search>', "😀 é \u2028 Jean\u2011Luc?", "no mark"],
+)
+def test_questions_come_as_published(tmp_path: Path, question: str) -> None:  # P42, P43
+    [example] = task(tmp_path, dev=[record("x", question=question)]).examples("dev")
+    assert example.question == question
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=8,
+)
+
+
+@given(changes=st.dictionaries(st.sampled_from(sorted(record("x"))), JSON, min_size=1))
+@settings(max_examples=200, deadline=None)
+def test_any_value_in_any_field_ends_in_an_example_or_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, Any]
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "fuzzed"
+    (folder / "hotpotqa").mkdir(parents=True, exist_ok=True)
+    (folder / "hotpotqa" / "dev.json").write_text(json.dumps([record("x", **changes)]))
+    hotpotqa = HotpotQA(folder)
+    try:
+        [example] = hotpotqa.examples("dev")
+        passages = list(hotpotqa.corpus())
+    except UserError as error:
+        assert len(str(error).splitlines()) == 1  # noqa: PT017
+        assert "dev.json: record 1" in str(error)  # noqa: PT017
+    else:
+        assert example.question
+        assert example.answers[0][0]
+        assert set(example.supporting) <= {passage.id for passage in passages}

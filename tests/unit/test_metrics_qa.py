@@ -179,6 +179,8 @@ def test_nq_open(prediction: str | None, gold: str, em: float) -> None:  # P17, 
         ("about 3,480", r"3,?480", 0),
         ("PARIS", "paris|lutetia", 1),
         ("x", "(", 0),
+        ("x", "x{99999999999}", 0),
+        ("x", "(" * 5000 + ")" * 5000, 0),
         (None, "x", 0),
     ],
 )
