@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,29 +28,33 @@ class IndexInfo:
 
     Attributes:
         folder: Where the index lies.
-        store_folder: Where the passages lie; other indexes of the same corpus share them.
-        passages: How many there are.
-        index_bytes: Bytes on disk of the index.
-        store_bytes: Bytes on disk of the passages.
-        build_seconds: How long indexing took when it was done, without storing the passages.
+        passages: How many passages it covers.
+        bytes: Bytes on disk of the index and of the stored passages, which other indexes may share.
+        built: Whether it was built now; otherwise it was there.
+        seconds: How long building (and storing the passages) or opening took.
     """
 
     folder: Path
-    store_folder: Path
     passages: int
-    index_bytes: int
-    store_bytes: int
-    build_seconds: float
+    bytes: int
+    built: bool
+    seconds: float
 
 
 def describe_retriever(
-    name: str, corpus: Corpus, *, seed: int = 0, settings: BM25Settings | None = None
+    name: str,
+    corpus: Corpus,
+    *,
+    examples: Sequence[Example] = (),
+    seed: int = 0,
+    settings: BM25Settings | None = None,
 ) -> Mapping[str, Any]:
     """The signature that the loaded retriever will have. Nothing is built; the corpus is read at most once.
 
     Args:
         name: One of `RETRIEVERS`.
         corpus: What will be searched.
+        examples: Only `oracle` knows them: the gold passages of these questions are part of its signature.
         seed: Only `random` draws; the signature of the others does not depend on it.
         settings: Only for `bm25`; its defaults where None.
 
@@ -63,13 +68,16 @@ def describe_retriever(
     chosen: Mapping[str, Any] = {}
     versions: Mapping[str, str] = {}
     if name == "bm25":
-        chosen, versions = (settings or BM25Settings()).plain(), libraries(settings or BM25Settings())
+        settings = settings or BM25Settings()
+        chosen, versions = settings.plain(), libraries(settings)
     elif name == "random":
         chosen = {"seed": seed}
+    elif name == "oracle":
+        chosen = {"gold": _digest([[example.id, example.supporting] for example in examples])}
     return {
         "name": name,
         "corpus": corpus.name,
-        "corpus_digest": corpus.digest,
+        "corpus_digest": _corpus_digest(corpus),
         "settings": chosen,
         "libraries": versions,
     }
@@ -97,7 +105,7 @@ def load_retriever(
             cache cannot be written; an index in it is damaged or fails its self-test; `oracle` knows
             no gold passage of any example.
     """
-    signature = describe_retriever(name, corpus, seed=seed, settings=settings)
+    signature = describe_retriever(name, corpus, examples=examples, seed=seed, settings=settings)
     if name == "empty":
         from ragtrials.retrieval.diagnostic import EmptyRetriever
 
@@ -112,21 +120,24 @@ def load_retriever(
     return OracleRetriever(store, _gold(corpus, store, examples), signature=signature)
 
 
-def index_info(corpus: Corpus, *, settings: BM25Settings | None = None) -> IndexInfo | None:
-    """About the bm25 index of a corpus, or None where `load_retriever` has not built it yet."""
-    from ragtrials.retrieval.bm25_index import read_card
+def index_info(corpus: Corpus, *, settings: BM25Settings | None = None) -> IndexInfo:
+    """Build the bm25 index of a corpus if it is not there yet, open it, and say what it takes.
 
-    folder, store_folder = index_folder(corpus, settings or BM25Settings()), store_folder_of(corpus)
-    if not (folder.is_dir() and store_folder.is_dir()):
-        return None
-    card = read_card(folder)
+    Raises:
+        UserError: As `load_retriever`.
+    """
+    settings = settings or BM25Settings()
+    folder, store_folder = _index_folder(corpus, settings), _store_folder(corpus)
+    built = not folder.is_dir()
+    began = time.perf_counter()
+    load_retriever("bm25", corpus, settings=settings)
+    seconds = time.perf_counter() - began
     return IndexInfo(
         folder=folder,
-        store_folder=store_folder,
-        passages=card["passages"],
-        index_bytes=_bytes(folder),
-        store_bytes=_bytes(store_folder),
-        build_seconds=card["build_seconds"],
+        passages=len(PassageStore.open(store_folder)),
+        bytes=_bytes(folder) + _bytes(store_folder),
+        built=built,
+        seconds=seconds,
     )
 
 
@@ -138,23 +149,22 @@ def open_store(corpus: Corpus) -> PassageStore:
     """
 
     def write(folder: Path) -> None:
-        if PassageStore.write(folder, _readable(corpus)) == 0:
+        if PassageStore.write(folder, _passages(corpus)) == 0:
             raise UserError(f"the corpus {corpus.name} is empty: there is nothing to search")
 
-    return PassageStore.open(build_once(store_folder_of(corpus), write))
+    return PassageStore.open(build_once(_store_folder(corpus), write))
 
 
-def store_folder_of(corpus: Corpus) -> Path:
+def _store_folder(corpus: Corpus) -> Path:
     """Where the passages of a corpus lie: the same content has the same place."""
-    return cache_dir() / "corpora" / f"{corpus.digest}-{strings.FORMAT}"
+    return cache_dir() / "corpora" / f"{_corpus_digest(corpus)}-{strings.FORMAT}"
 
 
-def index_folder(corpus: Corpus, settings: BM25Settings) -> Path:
+def _index_folder(corpus: Corpus, settings: BM25Settings) -> Path:
     """Where the bm25 index of a corpus lies: a place of its own for every digest, setting and version."""
     from ragtrials.retrieval.bm25_index import identity
 
-    made_from = json.dumps(identity(corpus.digest, settings), sort_keys=True)
-    return cache_dir() / "indexes" / f"bm25-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
+    return cache_dir() / "indexes" / f"bm25-{_digest(identity(_corpus_digest(corpus), settings))}"
 
 
 def _bm25(
@@ -164,7 +174,7 @@ def _bm25(
     from ragtrials.retrieval.bm25_index import open_index, write_index
 
     folder = build_once(
-        index_folder(corpus, settings), lambda work: write_index(work, store, corpus.digest, settings)
+        _index_folder(corpus, settings), lambda work: write_index(work, store, corpus.digest, settings)
     )
     return BM25Retriever(open_index(folder, corpus.digest, settings), store, signature)
 
@@ -179,12 +189,22 @@ def _gold(corpus: Corpus, store: PassageStore, examples: Sequence[Example]) -> M
     return gold
 
 
-def _readable(corpus: Corpus) -> Iterator[Passage]:
-    """The passages; a file that cannot be read is not the cache's fault and must not look like it."""
+def _corpus_digest(corpus: Corpus) -> str:
+    try:
+        return corpus.digest
+    except OSError as error:
+        raise _unreadable(corpus, error) from error
+
+
+def _passages(corpus: Corpus) -> Iterator[Passage]:
     try:
         yield from corpus
-    except OSError as error:
-        raise UserError(f"cannot read the corpus {corpus.name}: {error}") from error
+    except OSError as error:  # otherwise the cache would get the blame for a file of the corpus
+        raise _unreadable(corpus, error) from error
+
+
+def _unreadable(corpus: Corpus, error: OSError) -> UserError:
+    return UserError(f"cannot read the corpus {corpus.name}: {error}")
 
 
 def _check_name(name: str) -> None:
@@ -192,6 +212,10 @@ def _check_name(name: str) -> None:
         close = difflib.get_close_matches(name, RETRIEVERS, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(RETRIEVERS)}"
         raise UserError(f"unknown retriever {name!r}; {hint}")
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _bytes(folder: Path) -> int:
