@@ -28,7 +28,7 @@ GROUND |= {
     "ragtrials.seeding",
     "ragtrials.files",
 }
-GROUND |= {"ragtrials.cache"}
+GROUND |= {"ragtrials.cache", "ragtrials.records", "ragtrials.hub"}
 CONTRACTS = GROUND | {"ragtrials.method", "ragtrials.task"}
 ALLOWED = {
     "ragtrials.registry": CONTRACTS,
