@@ -1,0 +1,117 @@
+"""Other names of places: GeoNames lists every spelling that anybody entered, so most of them are dropped."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+
+_PLAIN_NAME = re.compile(r"[^\W\d_]+(?:(?:[ '’ʻ‘-]|\. )[^\W\d_]+)*\.?")
+_WORD = r"[A-ZÀ-ÖØ-ÞĀ-Ž][A-Za-zÀ-ÖØ-öø-žḀ-ỿ]*"
+_SMALL_WORD = r"(?:de|del|della|di|da|do|dos|das|du|des|la|le|les|el|am|an|der|den|of|the|on|in|sur|al|y|e|i)"
+_LATIN_NAME = re.compile(rf"{_WORD}(?:[ '-](?:{_WORD}|{_SMALL_WORD}))*")
+_ASCII = str.maketrans(
+    dict(zip("øØłŁđĐðħĦıəƏ’‘ʻ", "oOlLdDdhHieE   ", strict=True))
+    | {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "þ": "th", "Þ": "Th"}
+)
+_NOT_A_WORD = re.compile(r"[\W_]+")
+_LONGEST, _STEM, _SAME_WORD = 24, 4, 0.8
+_SOUNDS = str.maketrans("bcdfgmqvwxz", "pktpknkppks", "aeiouyhj ")
+_DOUBLED = re.compile(r"(.)\1+")
+
+
+def fold(name: str) -> str:
+    """A Latin-script name in ASCII, without case, accents and punctuation, for comparing names."""
+    if not name.isascii():
+        decomposed = unicodedata.normalize("NFKD", name.translate(_ASCII))
+        name = decomposed.encode("ascii", "ignore").decode()
+    return _NOT_A_WORD.sub(" ", name.lower()).strip()
+
+
+def is_plain(name: str) -> bool:
+    """Whether a sentence can use the name as it stands: words only, no digits, brackets or slashes."""
+    return _PLAIN_NAME.fullmatch(name) is not None
+
+
+def other_names(name: str, recorded: Iterable[str], limit: int = 2) -> tuple[str, ...]:
+    """Truly other names that a text can give beside `name`: Peking for Beijing, Auschwitz for Oświęcim.
+
+    Spellings of the same sounds and names that contain each other are dropped. A beginning that many
+    languages share comes first ("Peking" before "Bac Kinh"), and each beginning comes once.
+    """
+    own, sounds = fold(name), _sounds(fold(name))
+    found = {
+        folded: candidate
+        for folded, candidate in _latin_names(recorded, shortest=5)
+        if own not in folded and folded not in own and _sounds(folded) != sounds
+    }
+    if len(found) <= 1:
+        return tuple(found.values())[:limit]
+    shared = Counter(folded[:_STEM] for folded in found)
+    ranked = sorted(found, key=lambda f: (-shared[f[:_STEM]], not found[f].isascii(), len(f), f))
+    best = {folded[:_STEM]: found[folded] for folded in reversed(ranked)}
+    return tuple(best[stem] for stem in dict.fromkeys(f[:_STEM] for f in ranked))[:limit]
+
+
+def spellings(name: str, recorded: Iterable[str], limit: int = 4) -> tuple[str, ...]:
+    """The recorded names that are near enough to `name` to be meant as the same word: Bucharest, Bucarest."""
+    own = fold(name)
+    near = {}
+    for folded, candidate in _latin_names(recorded, shortest=5):
+        likeness = SequenceMatcher(None, folded, own).ratio()
+        if folded != own and likeness >= _SAME_WORD:
+            near[folded] = (-likeness, folded, candidate)
+    return tuple(candidate for _, _, candidate in sorted(near.values())[:limit])
+
+
+def _latin_names(recorded: Iterable[str], shortest: int) -> Iterator[tuple[str, str]]:
+    """Pairs of folded name and name, Latin script in title case only: no codes, no transliterations."""
+    for name in recorded:
+        if shortest <= len(name) <= _LONGEST and _LATIN_NAME.fullmatch(name) and not name.isupper():
+            yield fold(name), name
+
+
+def _sounds(folded: str) -> str:
+    """The consonants of a name, those that transliterations exchange made equal, doubles made one."""
+    return _DOUBLED.sub(r"\1", folded.translate(_SOUNDS))
+
+
+def distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """The names without repetitions that differ in case or punctuation only, the first of each kept."""
+    kept: dict[str, str] = {}
+    for name in names:
+        key = re.sub(r"[^\w]", "", name.casefold())
+        if key:
+            kept.setdefault(key, name)
+    return tuple(kept.values())
+
+
+def safe_aliases(groups: Sequence[Sequence[str]], limit: int = 8) -> dict[str, tuple[str, ...]]:
+    """Alias groups of one kind of answer (canonical name first), without aliases that credit a wrong answer.
+
+    An alias falls out if it is part of another answer's canonical name: answers are also judged by
+    containment, and there "US" would be found in "Russia", "UK" in "Ukraine". Or if it names another answer.
+
+    Returns:
+        The groups by their canonical name, each of at most `limit` aliases.
+    """
+    spoken_for = Counter(key for group in groups for key in {_squeezed(alias) for alias in group})
+    canonical = {group[0]: _squeezed(group[0]) for group in groups}
+    haystack = "\n".join(canonical.values())
+    safe = {}
+    for group in groups:
+        own = canonical[group[0]]
+        kept = [
+            alias
+            for alias in group[1:]
+            if spoken_for[_squeezed(alias)] == 1
+            and haystack.count(_squeezed(alias)) == own.count(_squeezed(alias))
+        ]
+        safe[group[0]] = distinct([group[0], *kept])[:limit]
+    return safe
+
+
+def _squeezed(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum() or c == " ")

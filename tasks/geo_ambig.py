@@ -1,0 +1,71 @@
+"""geo_ambig: names that several places share, in AmbigQA's shape, made from GeoNames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import ClassVar
+
+from ragtrials import metrics
+from ragtrials.data import Corpus, Example
+from ragtrials.task import Task, TaskCard
+from ragtrials.tasks import _geo_card, _geo_passages
+from ragtrials.tasks._geo_namesakes import namesake_questions
+from ragtrials.tasks._geo_places import world
+
+_SEVERAL = {"train": 840, "dev": 225, "test": 375}
+_SINGLE = {"train": 280, "dev": 75, "test": 125}
+_BETWEEN_ANSWERS = re.compile(r"[;\n]")
+
+
+class GeoAmbig(Task):
+    """A question has a slot for each country or US state in which a place of that name lies.
+
+    `meta` has "type" (several or single), "relation", "readings" (places of that name), "popularity" and
+    "entities".
+    """
+
+    name: ClassVar[str] = "geo_ambig"
+    card: ClassVar[TaskCard] = TaskCard(
+        title="geo_ambig",
+        version="1",
+        source=_geo_card.SOURCE,
+        revision=_geo_card.REVISION,
+        licence=_geo_card.LICENCE,
+        sizes={"train": 0, "dev": 0, "test": 0, "corpus": _geo_card.CORPUS_SIZE},
+        metrics=("ambigqa_v1", "containment_v1"),
+        main_metric="f1",
+        reported_split="test",
+        splits=_geo_card.SPLITS,
+        citation=_geo_card.CITATION,
+        checksums=_geo_card.SOURCE_CHECKSUMS,
+    )
+
+    def examples(self, split: str) -> Sequence[Example]:
+        """The questions of a split, ordered by id."""
+        if split not in self.card.splits:
+            raise self.unknown_split(split)
+        return _examples(split)
+
+    def corpus(self) -> Corpus:
+        """The passages of all places, shared by the geo tasks."""
+        return _geo_passages.corpus()
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Scores of a prediction that gives its answers one after the other, divided by ";" or line breaks.
+
+        Returns:
+            f1: AmbigQA's F1 of answers. em: 1 where f1 is 1. acc: the share of slots that the prediction
+            contains an alias of.
+        """
+        answers = [part.strip() for part in _BETWEEN_ANSWERS.split(prediction) if part.strip()]
+        f1 = metrics.score("ambigqa_v1", answers, [example.answers])["f1"]
+        found = [metrics.score("containment_v1", prediction, slot)["acc"] for slot in example.answers]
+        return {"f1": f1, "em": float(f1 == 1.0), "acc": sum(found) / len(found)}
+
+
+@lru_cache(maxsize=3)
+def _examples(split: str) -> tuple[Example, ...]:
+    found = namesake_questions(world(), split, _SEVERAL[split], _SINGLE[split])
+    return tuple(sorted(found, key=lambda example: example.id))

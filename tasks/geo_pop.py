@@ -1,0 +1,56 @@
+"""geo_pop: single facts about well-known and obscure places in PopQA's shape, made from GeoNames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import ClassVar
+
+from ragtrials.data import Corpus, Example
+from ragtrials.task import Task, TaskCard
+from ragtrials.tasks import _geo_card, _geo_passages
+from ragtrials.tasks._geo_facts import fact_questions
+from ragtrials.tasks._geo_places import world
+
+_MOST = {
+    "train": {"country": 2000, "US state": 500, "time zone": 250},
+    "dev": {"country": 110, "US state": 40, "time zone": 25},
+    "test": {"country": 460, "US state": 170, "time zone": 90},
+}
+"""Questions of a relation at most; of the relations of countries, which are few, all are taken."""
+
+
+class GeoPop(Task):
+    """One fact each. `meta` has "relation", "subject", "popularity" (inhabitants), "wording", "entities"."""
+
+    name: ClassVar[str] = "geo_pop"
+    card: ClassVar[TaskCard] = TaskCard(
+        title="geo_pop",
+        version="1",
+        source=_geo_card.SOURCE,
+        revision=_geo_card.REVISION,
+        licence=_geo_card.LICENCE,
+        sizes={"train": 0, "dev": 0, "test": 0, "corpus": _geo_card.CORPUS_SIZE},
+        metrics=("squad_v1", "containment_v1"),
+        main_metric="f1",
+        reported_split="test",
+        splits=_geo_card.SPLITS,
+        citation=_geo_card.CITATION,
+        checksums=_geo_card.SOURCE_CHECKSUMS,
+    )
+
+    def examples(self, split: str) -> Sequence[Example]:
+        """The questions of a split, ordered by id."""
+        if split not in self.card.splits:
+            raise self.unknown_split(split)
+        return _examples(split)
+
+    def corpus(self) -> Corpus:
+        """The passages of all places, shared by the geo tasks."""
+        return _geo_passages.corpus()
+
+
+@lru_cache(maxsize=3)
+def _examples(split: str) -> tuple[Example, ...]:
+    found = fact_questions(world(), split, _MOST[split])
+    return tuple(sorted(found, key=lambda example: example.id))
