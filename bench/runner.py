@@ -272,7 +272,7 @@ def make_record(plan: Plan, rows: Sequence[Mapping[str, Any]], times: Mapping[st
         sample=spec.sample,
         n=n,
         model=engine["model"],
-        model_digest=engine["digest"],
+        model_digest=engine.get("digest", "none"),
         retriever=spec.retriever["name"] if spec.retriever else "none",
         corpus=spec.retriever["corpus"] if spec.retriever else "none",
         metrics=spec.metrics,
