@@ -53,15 +53,13 @@ def examine(data_dir: Path | None) -> list[Finding]:
 
 def _model() -> list[Finding]:
     from ragtrials.errors import UserError
-    from ragtrials.llm.hf import default_dtype, pick_device
-    from ragtrials.llm.quickstart import gguf_file
+    from ragtrials.llm.devices import resolve_device, resolve_dtype
+    from ragtrials.llm.quickstart import quickstart_revision
 
-    findings = []
-    if version_of("torch") != "not installed":
-        device = pick_device("auto")
-        findings.append(Finding(True, True, f"models run on {device} in {default_dtype(device)}"))
+    device = resolve_device("auto")
+    findings = [Finding(True, True, f"models run on {device} in {resolve_dtype('auto', device)}")]
     try:
-        findings.append(Finding(True, True, f"quick-start model file {gguf_file().name}"))
+        findings.append(Finding(True, True, f"quick-start model {quickstart_revision()}"))
     except UserError as error:
         findings.append(Finding(False, True, str(error)))
     return findings

@@ -186,15 +186,19 @@ class _Window:
         return UserError(f"{self._path}: line {line}: {problem}")
 
     def _more(self) -> bool:
-        """Drop what was read and at least double the rest, so that a long record costs linear time."""
-        self._line += self.text.count("\n", 0, self.position)
+        """Drop what was read and at least double the rest, so that a long record costs linear time.
+
+        At the end of the file nothing changes: positions in the text stay what they are.
+        """
         parts, size, wanted = [self.text[self.position :]], 0, len(self.text) - self.position
         for chunk in self._chunks:
             parts.append(chunk)
             size += len(chunk)
             if size > wanted:
                 break
-        self.text, self.position = "".join(parts), 0
+        if size:
+            self._line += self.text.count("\n", 0, self.position)
+            self.text, self.position = "".join(parts), 0
         return size > 0
 
 

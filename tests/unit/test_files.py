@@ -268,3 +268,10 @@ def test_any_bytes_end_in_records_or_in_one_line(
             assert got
             if reader is read_json_array:
                 assert got == json.loads(content.decode("utf-8-sig"))
+
+
+def test_a_record_that_is_cut_behind_others_is_said_to_be_cut_at_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "cut.json"
+    path.write_text('[\n{"a": 1},\n{"b": ["x"')
+    with pytest.raises(UserError, match=r"cut\.json: line 3: record 2 is not JSON: the file ends inside it"):
+        list(read_json_array(path))
