@@ -16,6 +16,7 @@ from ragtrials import metrics
 from ragtrials.config import parse, plain
 from ragtrials.data import Example, Passage
 from ragtrials.driver import Driver
+from ragtrials.errors import UserError
 from ragtrials.method import Method
 from ragtrials.program import Completion, Generate, Hit, Request, Result, Retrieve, Score, Trace
 from ragtrials.signature import digest
@@ -133,7 +134,8 @@ def check_task(task: Task) -> list[str]:
     if card.reported_split not in card.splits:
         problems.append(f"the reported split {card.reported_split!r} is not among its splits")
     problems += [f"unknown metric {name!r}" for name in card.metrics if name not in metrics.metric_names()]
-    corpus = {passage.id for passage in task.corpus()}
+    problems += _corpus_problems(task)
+    corpus = {passage.id for passage in task.corpus()} if task.has_corpus else set()
     by_split = {split: task.examples(split) for split in card.splits}
     for split, examples in by_split.items():
         problems += [f"split {split}: {problem}" for problem in _example_problems(task, list(examples))]
@@ -144,6 +146,16 @@ def check_task(task: Task) -> list[str]:
             problems.append(f"example {example.id}: gold passage {lost[0]} is not in the corpus")
     problems += _leaks(task, by_split)
     return problems
+
+
+def _corpus_problems(task: Task) -> Iterator[str]:
+    if task.has_corpus:
+        return
+    try:
+        task.corpus()
+    except UserError:
+        return
+    yield "says that it has no corpus and gives one"
 
 
 def _example_problems(task: Task, examples: list[Example]) -> Iterator[str]:
@@ -158,11 +170,12 @@ def _example_problems(task: Task, examples: list[Example]) -> Iterator[str]:
             yield f"example {example.id}: an answer is missing or empty"
             continue
         best, none = task.score(example.target, example), task.score("", example)
-        if not metrics.flags("x", example.aliases) and best[task.card.main_metric] != 1.0:
+        degenerate = bool(metrics.flags("x", example.aliases))
+        if not degenerate and best[task.card.main_metric] != 1.0:
             yield f"example {example.id}: its own answer scores {best[task.card.main_metric]}"
         if set(best) != set(none) or not {"em", "f1", "acc"} <= set(best):
             yield f"example {example.id}: the scores are not always the same, with em, f1 and acc"
-        if none[task.card.main_metric] != 0.0:
+        if not degenerate and none[task.card.main_metric] != 0.0:
             yield f"example {example.id}: no answer scores {none[task.card.main_metric]}"
 
 

@@ -49,6 +49,22 @@ def read_json_array(path: Path) -> Iterator[Record]:
         raise window.problem("there is more text after the array's closing ']'")
 
 
+def read_json_object(path: Path) -> Record:
+    """The one object that a whole file is. It is held in memory: for files of some tens of megabytes."""
+    window = _Window(path)
+    if not window.peek():
+        raise UserError(f"{path} is empty")
+    record = Record(window.object(1), path, 1)
+    if window.peek():
+        raise window.problem("there is more text after the object's closing '}'")
+    return record
+
+
+def holds_json_array(path: Path) -> bool:
+    """Whether a JSON file is an array; some datasets circulate both as an array and as one object."""
+    return _Window(path).peek() == "["
+
+
 def read_jsonl(path: Path) -> Iterator[Record]:
     """The objects of a file with one JSON object a line; blank lines are skipped."""
     empty = True

@@ -60,6 +60,8 @@ class Task(ABC):
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     card: ClassVar[TaskCard]
+    has_corpus: ClassVar[bool] = True
+    """Whether there are passages to retrieve; if not, `corpus` raises a UserError."""
 
     def __init__(self, data_dir: Path | None = None) -> None:
         if data_dir is None and os.environ.get(DATA_VARIABLE):
@@ -77,6 +79,13 @@ class Task(ABC):
     @abstractmethod
     def corpus(self) -> Corpus:
         """The passages that retrieval searches."""
+
+    def left_out(self, split: str) -> Mapping[str, str]:
+        """Published records of a split's file that are in no split, by id with the reason; none by default.
+
+        Training examples with a question that is evaluated, and questions without an answer, are left out.
+        """
+        return {}
 
     def available_offline(self) -> bool:
         """Whether `examples` works without a network."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ragtrials.errors import UserError
-from ragtrials.metrics.text import normalise
+from ragtrials.metrics.text import normalise, triviaqa_form
 
 
 def text_of(prediction: Any) -> str:
@@ -74,13 +74,14 @@ def flags(prediction: Any, aliases: Any) -> tuple[str, ...]:
     """What a reader of this item's scores should know.
 
     "empty_pred": nothing but white space was predicted. "degenerate_gold": there is no alias, or one has
-    an empty normal form ("The", "..."), so that official exact match and containment mean little.
+    an empty normal form ("The", "..."; for TriviaQA "A'a"), so that official exact match and containment
+    mean little.
     """
     found = []
     if not text_of(prediction).strip():
         found.append("empty_pred")
     golds = aliases_of(aliases)
-    if not golds or not all(normalise(alias) for alias in golds):
+    if not golds or not all(normalise(alias) and triviaqa_form(alias) for alias in golds):
         found.append("degenerate_gold")
     return tuple(found)
 

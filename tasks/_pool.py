@@ -1,0 +1,66 @@
+"""Corpora: the file `corpus.jsonl[.gz]` in a task's folder, or the paragraphs of the task's own records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from ragtrials.data import Corpus, Passage
+from ragtrials.files import find_data_file, read_jsonl, read_table
+from ragtrials.records import Record
+
+
+def has_corpus_file(data_dir: Path | None, task: str) -> bool:
+    """Whether the folder of a task holds a corpus."""
+    names = ("corpus.jsonl", "corpus.jsonl.gz")
+    return data_dir is not None and any((data_dir / task / name).is_file() for name in names)
+
+
+def corpus_file(data_dir: Path | None, task: str) -> Corpus:
+    """The corpus in the folder of a task: JSON lines of `id`, `title` (may be empty) and `text`, streamed.
+
+    Its name says that it is a local file and nothing about where its passages come from; its digest tells
+    two of them apart.
+
+    Raises:
+        UserError: There is none.
+    """
+    path = find_data_file(data_dir, task, "corpus", ["jsonl"])
+    return Corpus(f"{task}-local-pool", lambda: map(_passage, read_jsonl(path)))
+
+
+def pooled(name: str, paragraphs: Callable[[], Iterable[Passage]]) -> Corpus:
+    """The corpus of all these paragraphs, each once, in order of first appearance.
+
+    Their ids must be made from their content (`ragtrials.data.passage_id`): titles repeat with other texts.
+    """
+    return Corpus(name, lambda: _each_once(paragraphs()))
+
+
+def gold_passages(data_dir: Path | None, task: str) -> dict[str, tuple[str, ...]] | None:
+    """The gold passages of each question, by id, of `qrels.tsv` (columns `qid`, `docid`) in a task's folder.
+
+    None if there is no such file.
+    """
+    path = data_dir / task / "qrels.tsv" if data_dir is not None else None
+    if path is None or not path.is_file():
+        return None
+    found: dict[str, list[str]] = {}
+    for record in read_table(path, "\t"):
+        found.setdefault(record.text("qid"), []).append(record.text("docid"))
+    return {question: tuple(dict.fromkeys(passages)) for question, passages in found.items()}
+
+
+def _passage(record: Record) -> Passage:
+    title = record.fields.get("title") or ""
+    if not isinstance(title, str):
+        raise record.error(f"field 'title' must be text, not {type(title).__name__}")
+    return Passage(record.identifier("id"), title, record.text("text"))
+
+
+def _each_once(paragraphs: Iterable[Passage]) -> Iterator[Passage]:
+    seen: set[str] = set()
+    for passage in paragraphs:
+        if passage.id not in seen:
+            seen.add(passage.id)
+            yield passage
