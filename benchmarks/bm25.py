@@ -3,9 +3,9 @@
     python benchmarks/bm25.py [--passages 20000] [--queries 1000]
 
 The passages are those of the task geo_hop where it is installed, else generated ones. "peak" is the
-largest resident size of the process (VmHWM), Python and numpy included; "private" is by how much its own memory
-(RssAnon, what is not a mapped file) grew. That loading maps and does not copy shows in the types of the
-arrays and in "private", beside the phase "copy", which reads the same index into memory on purpose.
+largest resident size of the process (VmHWM), Python and numpy included; "private" is by how much its
+own memory (RssAnon: what is not a mapped file) grew. That loading maps and does not copy shows in the
+types of the arrays and in "private", beside the phase "copy", which reads the same index into memory.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ class PassageStore:
 
         Raises:
             UserError: Two passages have the same id.
+            FileExistsError: The folder has a store already.
         """
         folder.mkdir(parents=True, exist_ok=True)
         rows = ((passage.id, passage.title, passage.text) for passage in passages)

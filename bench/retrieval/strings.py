@@ -95,6 +95,7 @@ def write_table(folder: Path, rows: Iterable[Sequence[str]], width: int) -> int:
 
     Raises:
         DuplicateKeyError: Two rows begin with the same string.
+        FileExistsError: The folder has a table already; another process may have mapped it.
     """
     unsorted = folder / "hashes.unsorted"
     count = _write_strings(folder, unsorted, rows)
@@ -136,8 +137,8 @@ def _write_strings(folder: Path, unsorted: Path, rows: Iterable[Sequence[str]]) 
     count = end = 0
     ends, hashes = array("q", [0]), array("Q")
     with (
-        (folder / _BLOB).open("wb") as blob_file,
-        (folder / _ENDS).open("wb") as ends_file,
+        (folder / _BLOB).open("xb") as blob_file,
+        (folder / _ENDS).open("xb") as ends_file,
         unsorted.open("wb") as hashes_file,
     ):
         for row in rows:

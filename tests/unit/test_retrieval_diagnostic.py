@@ -76,7 +76,11 @@ def test_random_draws_the_same_on_every_machine(store: PassageStore) -> None:
 
 
 @settings(deadline=None, max_examples=50)
-@given(k=st.integers(1, 20), example=st.text(st.characters(), max_size=5), seed=st.integers(0, 9))
+@given(
+    k=st.integers(1, 20),
+    example=st.text(st.characters(exclude_categories=()), max_size=5),
+    seed=st.integers(0, 9),
+)
 def test_random_draws_different_passages(store: PassageStore, k: int, example: str, seed: int) -> None:
     found = drawn(store, example, "who?", k, seed)
     assert len(set(found)) == len(found) == min(k, len(PASSAGES))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import mmap
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragtrials.data import Passage
 from ragtrials.errors import UserError
 from ragtrials.retrieval.store import PassageStore
 
-ODD_TEXT = st.text(st.characters(), max_size=20)
+ANY_CHARACTER = st.characters(exclude_categories=()) | st.sampled_from("\ud83d\ude00\x00😀")
+ODD_TEXT = st.text(ANY_CHARACTER, max_size=20)
 PASSAGES = st.lists(st.builds(Passage, ODD_TEXT, ODD_TEXT, ODD_TEXT), unique_by=lambda p: p.id, max_size=8)
 
 SOME = [
@@ -28,10 +30,11 @@ def store_of(folder: Path, passages: list[Passage]) -> PassageStore:
     return PassageStore.open(folder)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(passages=PASSAGES)
-def test_passages_survive_unchanged(tmp_path: Path, passages: list[Passage]) -> None:
-    store = store_of(tmp_path / "store", passages)
+def test_passages_survive_unchanged(passages: list[Passage]) -> None:
+    with TemporaryDirectory() as folder:
+        store = store_of(Path(folder), passages)
     assert len(store) == len(passages)
     assert list(store) == passages
     assert [store[i] for i in range(len(store))] == passages
@@ -41,6 +44,13 @@ def test_passages_survive_unchanged(tmp_path: Path, passages: list[Passage]) -> 
 def test_writing_counts_and_streams(tmp_path: Path) -> None:
     assert PassageStore.write(tmp_path / "new" / "folder", iter(SOME)) == 3
     assert list(PassageStore.open(tmp_path / "new" / "folder")) == SOME
+
+
+def test_a_store_is_written_once(tmp_path: Path) -> None:
+    store = store_of(tmp_path, SOME)
+    with pytest.raises(FileExistsError):
+        PassageStore.write(tmp_path, SOME[:1])
+    assert list(store) == list(PassageStore.open(tmp_path)) == SOME
 
 
 def test_an_unknown_id_has_no_position(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ragtrials.retrieval.settings import BM25Settings
 from ragtrials.retrieval.words import Analyzer
 
 DEFAULT = Analyzer(BM25Settings())
+ANY_CHARACTER = st.characters(exclude_categories=()) | st.sampled_from("\ud83d\ude00\x00😀 ")
 
 
 @pytest.mark.parametrize(
@@ -45,13 +46,17 @@ def test_each_setting_changes_the_words() -> None:
     assert words(pattern=r"\w\w+") == ["citi"]
 
 
+def test_a_lone_surrogate_separates_words_whatever_the_pattern() -> None:
+    assert Analyzer(BM25Settings(pattern=r"\S+")).words("new\ud83dtown") == ["new", "town"]
+
+
 def test_the_two_snowball_stemmers_differ() -> None:
     text = "generously"
     stems = [Analyzer(BM25Settings(stemmer=name)).words(text) for name in ("porter", "english")]
     assert stems == [["gener"], ["generous"]]
 
 
-@given(st.text(st.characters(), max_size=30), st.sampled_from([r"\w+", r"\S+", r".", r"\w*"]))
+@given(st.text(ANY_CHARACTER, max_size=30), st.sampled_from([r"\w+", r"\S+", r".", r"\w*"]))
 def test_any_text_has_words_that_can_be_written(text: str, pattern: str) -> None:
     words = Analyzer(BM25Settings(pattern=pattern)).words(text)
     assert all(words)
