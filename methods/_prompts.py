@@ -22,14 +22,20 @@ def passage_parts(passages: Sequence[Passage]) -> tuple[str | Evidence, ...]:
     return tuple(parts)
 
 
+def question_turn(question: str) -> Message:
+    """The turn that asks. Few-shot examples and the real question have the same form."""
+    return user(f"Question: {question}")
+
+
 def shot_turns(shots: Sequence[Example]) -> tuple[Message, ...]:
     """Training questions with their answers, as turns of the chat that came before.
 
-    They carry no passages: they show the form of an answer, at a cost of a few tokens each.
+    They carry no passages: they show the form of an answer, at a cost of a few tokens each. A small model
+    copies that form only if the real question looks the same, so passages belong before these turns.
     """
     turns: list[Message] = []
     for shot in shots:
-        turns += [user(f"Question: {shot.question}"), assistant(shot.target)]
+        turns += [question_turn(shot.question), assistant(shot.target)]
     return tuple(turns)
 
 

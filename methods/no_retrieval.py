@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from ragtrials.errors import UserError
 from ragtrials.method import Method, Paper
-from ragtrials.methods._prompts import ANSWER_FORM, clean_answer, shot_turns
-from ragtrials.program import Program, generate, system, user
+from ragtrials.methods._prompts import ANSWER_FORM, clean_answer, question_turn, shot_turns
+from ragtrials.program import Program, generate, system
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class NoRetrieval(Method):
         prompt = (
             system(f"You answer questions from what you know. {ANSWER_FORM}"),
             *shot_turns(self.shown),
-            user(f"Question: {question}"),
+            question_turn(question),
         )
         reply = yield from generate(prompt, max_new_tokens=self.config.max_new_tokens, stop=("\n",))
         return clean_answer(reply.text)

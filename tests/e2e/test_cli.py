@@ -100,9 +100,9 @@ def test_ask_prints_the_trace(here: Path, model: Path) -> None:
         "ask", question, "-m", "vanilla_rag", "-t", "hotpotqa", "--data-dir", "data", "--model", model
     )
     assert result.exit_code == 0, result.output
-    assert f"retrieve k=5 '{question}'" in result.stdout
+    assert f"retrieve k=3 '{question}'" in result.stdout
     assert "Person 3: Person 3 was born in house 3." in result.stdout
-    assert "Cost: 1 retrieval call(s), 5 passages, 1 model call(s)" in result.stdout
+    assert "Cost: 1 retrieval call(s), 3 passages, 1 model call(s)" in result.stdout
 
 
 def test_eval_takes_a_checkpoint(here: Path, model: Path) -> None:

@@ -129,7 +129,7 @@ def test_scoring_that_broke_is_done_again_without_the_model(
 
 def test_a_failed_run_does_not_stop_the_others(tmp_path: Path, data: Path) -> None:
     def only_closed_book(asked: object) -> str:
-        if "Passages" in asked.messages[-1].text:  # type: ignore[attr-defined]
+        if "these passages" in asked.messages[0].text:  # type: ignore[attr-defined]
             raise RunFailure("no")
         return "Town 1"
 
