@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ragtrials.driver import Driver
 from ragtrials.errors import UserError
+from ragtrials.planning import build_method
 from ragtrials.program import Trace
 from ragtrials.resources import Resources
-from ragtrials.runner import build_method
 from ragtrials.suite import Request
 
 

@@ -9,8 +9,10 @@ from fakes import ScriptedResources, hotpot_folder, hotpot_record, reply_with_a_
 
 from ragtrials.errors import RunFailure, UserError
 from ragtrials.llm.scripted import ScriptedEngine
+from ragtrials.planning import make_plan
+from ragtrials.recording import command
 from ragtrials.results import read_record
-from ragtrials.runner import Folders, Outcome, command, make_plan, run_all
+from ragtrials.runner import Folders, Outcome, run_all
 from ragtrials.suite import Conditions, Request
 
 

@@ -1,0 +1,89 @@
+"""From a request to a run that is ready to start: names resolved, data read, everything that counts named."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragtrials.config import override, plain, suggestion
+from ragtrials.data import Example
+from ragtrials.errors import UserError
+from ragtrials.method import Method
+from ragtrials.registry import METHODS
+from ragtrials.resources import Resources
+from ragtrials.signature import digest
+from ragtrials.spec import RunSpec
+from ragtrials.suite import Request
+from ragtrials.task import Task, sample
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that is ready to start: names are resolved, data are read, its id is known."""
+
+    request: Request
+    spec: RunSpec
+    method: Method
+    task: Task
+    examples: Sequence[Example]
+    seconds: float
+    """How long it took to read the data and name the run."""
+
+    @property
+    def label(self) -> str:
+        """What a person calls the run."""
+        return f"{self.request.method} on {self.request.task}"
+
+
+def build_method(request: Request) -> Method:
+    """The method with its profile and options applied.
+
+    Raises:
+        UserError: Method, profile or option does not exist, or a value does not fit.
+    """
+    kind = METHODS.load(request.method)
+    profile = request.conditions.profile
+    if profile not in kind.PROFILES:
+        raise UserError(f"method {kind.name} has no profile {profile!r}{suggestion(profile, kind.PROFILES)}")
+    return kind(override(kind.PROFILES[profile], request.options))
+
+
+def make_plan(request: Request, resources: Resources) -> Plan | None:
+    """Everything about a run that can be known before a model is loaded.
+
+    Returns:
+        None if the run is optional and its task's data are not on this machine.
+
+    Raises:
+        UserError: Something that the request names does not exist or cannot be read.
+    """
+    clock = time.perf_counter()
+    conditions = request.conditions
+    method = build_method(request)
+    task = resources.task(request.task)
+    if request.optional and not task.available_offline():
+        return None
+    split = conditions.split or task.card.reported_split
+    examples = resources.examples(task, split)
+    chosen = sample(examples, conditions.limit)
+    shots = resources.few_shot(task, method.shots, conditions.seed)
+    method.prepare(shots)
+    retriever = resources.describe_retriever(conditions, task) if method.retrieves else None
+    total = len(examples)
+    spec = RunSpec(
+        method=method.name,
+        config=plain(method.config),
+        task=task.name,
+        task_version=task.card.version,
+        split=split,
+        sample=f"all {total}" if len(chosen) == total else f"{len(chosen)} of {total}",
+        examples=digest(list(chosen)),
+        training=digest(shots) if shots else "",
+        metrics=task.card.metrics,
+        retriever=retriever,
+        engine=resources.describe_engine(conditions),
+        seed=conditions.seed,
+        chunk=conditions.chunk,
+    )
+    return Plan(request, spec, method, task, chosen, time.perf_counter() - clock)

@@ -1,0 +1,78 @@
+"""The record of a finished run, from its plan and its rows."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from ragtrials.config import plain
+from ragtrials.environment import environment
+from ragtrials.planning import Plan
+from ragtrials.results import SCHEMA, RunRecord
+from ragtrials.scoring import COST_COLUMNS, RETRIEVAL_COLUMNS, score_columns
+from ragtrials.seeding import derive_seed
+from ragtrials.stats import bootstrap
+from ragtrials.suite import Conditions, Request
+
+
+def make_record(plan: Plan, rows: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> RunRecord:
+    """The record of a finished run from its rows."""
+    spec, engine = plan.spec, plan.spec.engine
+    n = len(rows)
+
+    def mean(name: str) -> float | None:
+        values = [row[name] for row in rows if row[name] is not None]
+        return sum(values) / len(values) if values else None
+
+    flags: dict[str, int] = {}
+    for row in rows:
+        for flag in filter(None, row["flags"].split(",")):
+            flags[flag] = flags.get(flag, 0) + 1
+    return RunRecord(
+        schema=SCHEMA,
+        id=spec.id,
+        suite=plan.request.suite,
+        method=spec.method,
+        profile=plan.request.conditions.profile,
+        task=spec.task,
+        split=spec.split,
+        seed=spec.seed,
+        sample=spec.sample,
+        n=n,
+        model=engine["model"],
+        model_digest=engine.get("digest", "none"),
+        retriever=spec.retriever["name"] if spec.retriever else "none",
+        corpus=spec.retriever["corpus"] if spec.retriever else "none",
+        metrics=spec.metrics,
+        main_metric=plan.task.card.main_metric,
+        scores={
+            name: bootstrap([row[name] for row in rows], derive_seed(spec.id, name))
+            for name in score_columns(rows)
+        },
+        retrieval={name: value for name in RETRIEVAL_COLUMNS if (value := mean(name)) is not None},
+        cost={name: mean(name) or 0.0 for name in COST_COLUMNS},
+        flags=dict(sorted(flags.items())),
+        config=spec.config,
+        signature=plain(spec),
+        environment=environment(),
+        command=command(plan.request),
+        times=times,
+    )
+
+
+def command(request: Request) -> str:
+    """The command line that makes the run again; a model folder stands by its last part alone."""
+    given = replace(request.conditions, model=Path(request.conditions.model).name or request.conditions.model)
+    if not Path(request.conditions.model).is_dir():
+        given = request.conditions
+    words = ["ragtrials", "run", "--method", request.method, "--task", request.task]
+    for condition in fields(Conditions):
+        value = getattr(given, condition.name)
+        if value is not None and value != condition.default:
+            words += [f"--{condition.name.replace('_', '-')}", str(value)]
+    for option in request.options:
+        words += ["-o", option]
+    return shlex.join(words)
