@@ -121,7 +121,8 @@ def nucleus(logits: torch.Tensor, top_p: float) -> torch.Tensor:
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
     probabilities = ordered.softmax(dim=-1)
     before = probabilities.cumsum(dim=-1) - probabilities  # the mass of the likelier tokens
-    return logits.masked_fill((before >= top_p).scatter(-1, order, before >= top_p), -torch.inf)
+    excluded = before >= top_p  # in sorted order; scattered back to the vocabulary's
+    return logits.masked_fill(torch.empty_like(excluded).scatter(-1, order, excluded), -torch.inf)
 
 
 class StopStrings:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 
@@ -220,6 +221,46 @@ def test_scores_are_teacher_forced_logprobs(folder, engine, size):
         assert completion.logprobs == pytest.approx(expected, abs=1e-4)
 
 
+def test_positions_count_from_the_first_real_token(engine, monkeypatch):
+    seen = []
+    forward = engine.model.forward
+
+    @functools.wraps(forward)  # generate looks at its parameters
+    def spy(*args, **kwargs):
+        seen.append((kwargs["attention_mask"], kwargs["position_ids"]))
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(engine.model, "forward", spy)
+    engine.score([Score((user(QUESTIONS[2]),), "yes"), Score((user("Where?"),), "no")])
+    run(engine, [Generate((user(q),), max_new_tokens=1) for q in QUESTIONS[1:3]])
+    assert len(seen) == 2
+    for mask, positions in seen:
+        assert mask.min() == 0  # one row is padded
+        for row, real in zip(positions, mask.sum(dim=1).tolist(), strict=True):
+            assert row[-real:].tolist() == list(range(real))
+
+
+def test_prompts_are_batched_by_length_whatever_their_order(engine, monkeypatch):
+    batches = []
+    generate = engine.model.generate
+
+    def spy(input_ids, **kwargs):
+        batches.append([tuple(row) for row in input_ids.tolist()])
+        return generate(input_ids, **kwargs)
+
+    monkeypatch.setattr(engine.model, "generate", spy)
+    asked = requests()
+    run(engine, asked)
+    first = batches.copy()
+    batches.clear()
+    run(engine, asked[::-1])
+    assert batches == first
+    pad = engine.tokenizer.pad_token_id
+    lengths = [len(row) - row.count(pad) for batch in first for row in batch]
+    assert lengths == sorted(lengths, reverse=True)
+    assert [len(batch) for batch in first] == [4, 3]
+
+
 def test_only_the_continuations_logits_are_computed(engine, monkeypatch):
     seen = []
     forward = engine.model.forward
@@ -325,6 +366,7 @@ def test_all_end_tokens_of_the_folder_end_a_turn(folder, tmp_path, monkeypatch):
     scripted_model(engine, monkeypatch, [[60, 50, 61], [60, 61, 3]])
     first, second = run(engine, [Generate((user(q),), max_new_tokens=6) for q in ("longer", "q")])
     assert (first.token_ids, second.token_ids) == ((60, 50), (60, 61, 3))
+    assert first.text == engine.tokenizer.decode([60])  # ends are no text, special or not
 
 
 def test_long_evidence_is_shortened_to_the_budget_and_the_context(folder):

@@ -210,6 +210,48 @@ def small_builder(folders):
     return PromptBuilder(tokenizer, "tiny"), tokenizer
 
 
+@given(st.text(alphabet="aé漢😀 ", max_size=20))
+@settings(max_examples=40, deadline=None)
+def test_a_cut_after_n_tokens_leaves_at_most_n(small_builder, text):
+    builder, tokenizer = small_builder
+    for n, end in enumerate(builder._cuts(text)):
+        assert len(tokenizer(text[:end]).input_ids) <= n
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        (
+            "Par",
+            Evidence("is flows through the capital " * 3),
+            "is the ca",
+            Evidence("pital of Germany. " * 4),
+            "\n",
+        ),
+        (Evidence("Zürich 漢字 😀 " * 9), Evidence("yes no " * 12), "Where?"),
+        ("Doc", Evidence("ument 1: " * 8), "Document 1: Berlin"),
+    ],
+)
+def test_the_common_length_is_the_largest_at_which_the_prompt_fits(small_builder, content):
+    builder, tokenizer = small_builder
+    whole = len(builder.build((user(*content),), HUGE).ids)
+    bare = len(builder.build((user(*(part for part in content if isinstance(part, str))),), HUGE).ids)
+    starts = {part: _starts(tokenizer, part.text) for part in content if isinstance(part, Evidence)}
+    candidates = []
+    for cap in range(max(map(len, starts.values()))):
+        cut = [starts[p][min(cap, len(starts[p]) - 1)] if isinstance(p, Evidence) else p for p in content]
+        candidates.append(builder.build((user(*cut),), HUGE).ids)
+    for budget in range(bare, whole):
+        fitting = [ids for ids in candidates if len(ids) <= budget]
+        assert builder.build((user(*content),), budget).ids == fitting[-1]
+
+
+def _starts(tokenizer, text):
+    """The text's first 0, 1, 2, … tokens as text, without a character that is not whole."""
+    ids = tokenizer(text).input_ids
+    return [tokenizer.decode(ids[:n]).rstrip("\ufffd") for n in range(len(ids) + 1)]
+
+
 def test_a_question_that_cannot_fit_is_an_error_with_the_numbers(folders):
     builder = PromptBuilder(folders(), "tiny")
     bare = len(builder.build((user(QUESTION),), HUGE).ids)
