@@ -19,6 +19,7 @@ _TOKENIZERS = (
     ("vocab.json", "merges.txt"),
     ("vocab.txt",),
 )
+_OBJECTS = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
 _SUFFIXES = (".json", ".safetensors", ".model", ".txt", ".jinja")
 
 
@@ -56,8 +57,8 @@ def check_folder(folder: Path) -> None:
     if not any(all((folder / name).is_file() for name in names) for names in _TOKENIZERS):
         raise UserError(f"model folder {folder}: there is no tokenizer (tokenizer.json); {hint}")
     for file in _files(folder):
-        if file.suffix == ".json":
-            _read_json(file)
+        if file.suffix == ".json" and not isinstance(_read_json(file), dict) and file.name in _OBJECTS:
+            raise UserError(f"{file}: is not a JSON object; copy the file again")
     for shard in _shards(folder, hint):
         _check_safetensors(shard)
 

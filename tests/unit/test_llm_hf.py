@@ -428,6 +428,10 @@ def test_weights_that_do_not_belong_to_the_config_are_refused(folder, tmp_path):
     (copy / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
     with pytest.raises(UserError, match="tiny: 9 weights are missing or of another shape"):
         load(copy)
+    (copy / "tokenizer.json").write_text('{"a": 1}')
+    with pytest.raises(UserError, match="model tiny: transformers cannot load its tokenizer"):
+        load(copy)
+    shutil.copy(folder / "tokenizer.json", copy)
     (copy / "config.json").write_text(json.dumps({"model_type": "no_such_type"}))
     with pytest.raises(UserError, match="model tiny: transformers cannot load its") as error:
         load(copy)

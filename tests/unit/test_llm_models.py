@@ -139,6 +139,7 @@ def test_sharded_weights_need_every_shard(folder):
     ("name", "content", "message"),
     [
         ("config.json", b'{\n"a": ', r"config\.json:2: is not JSON"),
+        ("tokenizer.json", b"[]", r"tokenizer\.json: is not a JSON object"),
         ("tokenizer.json", b"\xff\xfe", r"tokenizer\.json: is not UTF-8"),
     ],
 )
