@@ -24,7 +24,7 @@ def passage_parts(passages: Sequence[Passage]) -> tuple[str | Evidence, ...]:
 
 def question_turn(question: str) -> Message:
     """The turn that asks. Few-shot examples and the real question have the same form."""
-    return user(f"Question: {question}")
+    return user(f"Question: {question}\nAnswer in a few words.")
 
 
 def shot_turns(shots: Sequence[Example]) -> tuple[Message, ...]:
