@@ -29,7 +29,7 @@ FRAMES = {
     "continent": (
         "On which continent is {land}?",
         "Which continent is home to {land}?",
-        "To which continent does {land} belong?",
+        "Part of which continent is {land}?",
     ),
     "largest city": (
         "What is the most populous city of {land}?",
@@ -55,7 +55,7 @@ LANDS = {
         "the country, bordering {clue}, where one finds {city}",
     ),
     "languages": (
-        "the country where {clue} is spoken and in which {city} lies",
+        "the country where people speak {clue} and in which {city} lies",
         "the country, with speakers of {clue}, that {city} belongs to",
     ),
     "currency": (
@@ -114,14 +114,16 @@ def _write(pair: _Bridge, everything: World) -> Example | None:
     city, over = pair.city, pair.over
     draw = Draw(f"geo bridge {city.key} {over.key}")
     other = ask.unique_other_name(city, everything)
-    wording = "other name" if other and draw.below(3) == 0 else "name"
+    wording = "other name" if other and draw.below(3) > 0 else "name"
     spoken = other if other and wording == "other name" else ask.called(city, draw)
     relation = draw.pick([r for r in RELATIONS if _is_asked(r, over)])
     clue, fact = _clue(over, relation, everything, draw)
     land = draw.pick((LANDS if isinstance(over, Country) else STATES)[clue]).format(city=spoken, clue=fact)
     gold = _answer(relation, over, everything)
     question = draw.pick(FRAMES[relation]).format(land=land)
-    if any(ask.contains_name(question, name) for name in (over.name, *gold)) or city.name in gold:
+    if any(ask.contains_name(question, name) for name in (over.name, *gold)):
+        return None
+    if any(ask.contains_name(city.name, alias) for alias in gold):
         return None
     meta = {
         "type": "bridge",

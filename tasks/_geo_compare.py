@@ -171,7 +171,7 @@ def _mentions(city: City, everything: World) -> Iterator[_Mention]:
     """The one way in which questions name this place; none if no short name tells it from all others."""
     draw = Draw(f"geo mention {city.key}")
     other = ask.unique_other_name(city, everything)
-    if other and draw.below(3) == 0:
+    if other and draw.below(3) > 0:
         yield _Mention(city, other, "other name")
     elif everything.is_unique(city.folded):
         yield _Mention(city, ask.called(city, draw), "name")
@@ -213,6 +213,7 @@ def _write(
             "level": "easy" if {a.wording, b.wording} == {"name"} else "medium",
             "relation": relation.name,
             "wording": "; ".join(sorted({a.wording, b.wording})),
+            "places": [place.text for place in pair],
             "parts": [relation.part.format(a=place.text) for place in pair],
             "popularity": min(a.place.population, b.place.population),
         },

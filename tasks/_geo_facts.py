@@ -70,7 +70,7 @@ _ANSWERS: Mapping[str, Callable[[Any], answers.Aliases]] = {
     "currency": answers.currency,
     "largest city": answers.largest_of,
 }
-_OTHER_NAME_ONE_IN = 6
+_OTHER_NAME_ONE_IN = 3
 
 
 @dataclass(frozen=True, slots=True)

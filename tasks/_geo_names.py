@@ -17,9 +17,12 @@ _ASCII = str.maketrans(
     | {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "þ": "th", "Þ": "Th"}
 )
 _NOT_A_WORD = re.compile(r"[\W_]+")
-_LONGEST, _STEM, _SAME_WORD = 24, 4, 0.8
+_LONGEST, _STEM, _SAME_WORD, _ALIKE = 24, 4, 0.8, 0.25
+_TRANSLITERATED = re.compile(
+    "zh|kh|eh|hh|tts|uo|mp$|^nt|^mp|ou[^rnst]|[aeiou]j|j[^aeiou]|k[^ nelis]|v[^aeiou]|q[^u]|sh[ckt]|aa|uu|ii"
+)
+# Consonants that transliterations exchange become one, vowels and what is hardly heard vanish.
 _SOUNDS = str.maketrans("bcdfgmqvwxz", "pktpknkppks", "aeiouyhj ")
-_DOUBLED = re.compile(r"(.)\1+")
 
 
 def fold(name: str) -> str:
@@ -35,17 +38,28 @@ def is_plain(name: str) -> bool:
     return _PLAIN_NAME.fullmatch(name) is not None
 
 
-def other_names(name: str, recorded: Iterable[str], limit: int = 2) -> tuple[str, ...]:
-    """Truly other names that a text can give beside `name`: Peking for Beijing, Auschwitz for Oświęcim.
+def other_names(name: str, recorded: Iterable[str], english: bool = False, limit: int = 2) -> tuple[str, ...]:
+    """Truly other names that a text can give beside `name`: Peking for Beijing, Filiba for Plovdiv.
 
-    Spellings of the same sounds and names that contain each other are dropped. A beginning that many
+    Spellings of the same sounds and names that have much in common are dropped. A beginning that many
     languages share comes first ("Peking" before "Bac Kinh"), and each beginning comes once.
+
+    Args:
+        name: The place's name.
+        recorded: What GeoNames lists.
+        english: Whether English is spoken there; then transliterations (Sautgejt for Southgate) fall out.
+        limit: How many are wanted.
     """
-    own, sounds = fold(name), _sounds(fold(name))
+    own = fold(name)
+    sounds, pairs = own.translate(_SOUNDS), _letter_pairs(own)
     found = {
         folded: candidate
         for folded, candidate in _latin_names(recorded, shortest=5)
-        if own not in folded and folded not in own and _sounds(folded) != sounds
+        if folded.translate(_SOUNDS) != sounds
+        and folded not in own
+        and own not in folded
+        and _likeness(_letter_pairs(folded), pairs) < _ALIKE
+        and not (english and _TRANSLITERATED.search(folded))
     }
     if len(found) <= 1:
         return tuple(found.values())[:limit]
@@ -73,9 +87,13 @@ def _latin_names(recorded: Iterable[str], shortest: int) -> Iterator[tuple[str, 
             yield fold(name), name
 
 
-def _sounds(folded: str) -> str:
-    """The consonants of a name, those that transliterations exchange made equal, doubles made one."""
-    return _DOUBLED.sub(r"\1", folded.translate(_SOUNDS))
+def _letter_pairs(name: str) -> set[str]:
+    return {name[i : i + 2] for i in range(len(name) - 1)}
+
+
+def _likeness(a: set[str], b: set[str]) -> float:
+    """Dice's coefficient of two sets of letter pairs."""
+    return 2 * len(a & b) / (len(a) + len(b))
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ _SMALLEST = 5_000
 _ONE_IN = 8
 _NO_LONGER = frozenset({"AN", "CS"})
 _UNSETTLED = frozenset({"AQ", "BV", "GS", "HM", "IO", "TF", "UM"})
+_ENGLISH = frozenset({"AU", "CA", "GB", "IE", "NZ", "US"})
 _LEFT_OUT = _NO_LONGER | _UNSETTLED
 
 
@@ -242,7 +243,7 @@ def _city(record: Mapping[str, Any], folded: str, rank: int, landmark: Landmark 
         latitude=record["latitude"],
         longitude=record["longitude"],
         timezone=record["timezone"].replace("_", " "),
-        other_names=other_names(record["name"], record["alternatenames"]),
+        other_names=other_names(record["name"], record["alternatenames"], record["countrycode"] in _ENGLISH),
         rank=rank,
         landmark=landmark,
     )

@@ -41,7 +41,7 @@ CITY_TIME = (
     "{name} keeps the time of {timezone}.",
     "Local time is that of the zone {timezone}.",
     "{name} uses the {timezone} time zone.",
-    "The people of {name} set their watches by {timezone} time.",
+    "In {name} clocks follow {timezone} time.",
 )
 CITY_LANDMARK = (
     "The nearest large city is {landmark}, {km} km away.",

@@ -33,7 +33,7 @@ class GeoAmbig(Task):
         source=_geo_card.SOURCE,
         revision=_geo_card.REVISION,
         licence=_geo_card.LICENCE,
-        sizes={"train": 0, "dev": 0, "test": 0, "corpus": _geo_card.CORPUS_SIZE},
+        sizes={"train": 1120, "dev": 300, "test": 500, "corpus": _geo_card.CORPUS_SIZE},
         metrics=("ambigqa_v1", "containment_v1"),
         main_metric="f1",
         reported_split="test",

@@ -21,8 +21,8 @@ class GeoHop(Task):
     """Bridge questions need a city's passage and then its country's; comparison questions name two places.
 
     `meta` has "type" (bridge or comparison), "level" (easy, medium, hard), "relation", "wording",
-    "popularity" and "entities"; bridge questions "clue", comparison questions "parts" (one question
-    for each place).
+    "popularity" and "entities"; bridge questions "clue", comparison questions "places" (as the question
+    names them) and "parts" (one question for each).
     """
 
     name: ClassVar[str] = "geo_hop"

@@ -30,7 +30,7 @@ class GeoPop(Task):
         source=_geo_card.SOURCE,
         revision=_geo_card.REVISION,
         licence=_geo_card.LICENCE,
-        sizes={"train": 0, "dev": 0, "test": 0, "corpus": _geo_card.CORPUS_SIZE},
+        sizes={"train": 3027, "dev": 294, "test": 990, "corpus": _geo_card.CORPUS_SIZE},
         metrics=("squad_v1", "containment_v1"),
         main_metric="f1",
         reported_split="test",
