@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -38,7 +39,9 @@ def json_texts(record: Record, field: str) -> list[str]:
 def python_texts(record: Record, field: str) -> list[str]:
     """The list of texts that a field holds as a Python literal inside a text; nothing is evaluated."""
     try:
-        value = ast.literal_eval(record.text(field))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes that Python deprecates; they are taken as they stand
+            value = ast.literal_eval(record.text(field))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise record.error(f"field {field!r} is no Python list of texts: {reason[:100]}") from error

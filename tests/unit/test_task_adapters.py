@@ -162,6 +162,17 @@ def test_an_evaluated_question_leaves_train_and_is_told(name: str, tmp_path: Pat
     assert len(task.examples("train")) + len(task.examples("validation")) == 19
 
 
+@pytest.mark.parametrize("name", sorted(set(TRAINED) & set(WITH_IDS)))
+def test_an_evaluated_id_leaves_train_whatever_it_asks(name: str, tmp_path: Path) -> None:
+    layout = LAYOUTS[name]
+    made_up_folder(tmp_path, name)
+    asked = {layout.question: "Is this another question?"}
+    write_split(tmp_path, name, "train", [{**layout.record(1), **asked}, layout.record(100)])
+    task = load(name, tmp_path)
+    assert [example.question for example in task.examples("train")] == [layout.record(100)[layout.question]]
+    assert len(task.left_out("train")) == 1
+
+
 @pytest.mark.parametrize("name", TRAINED)
 def test_validation_is_carved_from_train(name: str, tmp_path: Path) -> None:
     task = load(name, made_up_folder(tmp_path, name, train=40))
