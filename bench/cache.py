@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from ragtrials.errors import UserError
 
 CACHE_VARIABLE = "RAGTRIALS_CACHE"
+ABANDONED_SECONDS = 24 * 3600
 
 
 def cache_dir() -> Path:
@@ -34,7 +36,9 @@ def build_once(folder: Path, build: Callable[[Path], None]) -> Path:
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)
         work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        work.chmod(folder.parent.stat().st_mode & 0o777)  # mkdtemp's 0700 would lock out a shared cache
     except OSError as error:
         raise cache_error(error) from error
     try:
@@ -46,6 +50,13 @@ def build_once(folder: Path, build: Callable[[Path], None]) -> Path:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return folder
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed builds of `folder` left behind; nobody builds for a day."""
+    for left in folder.parent.glob(f".{folder.name}-*"):
+        if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def cache_error(error: OSError) -> UserError:

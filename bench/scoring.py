@@ -11,6 +11,8 @@ from ragtrials.metrics.retrieval import answer_recall, gold_recall
 from ragtrials.program import Completion, Trace
 from ragtrials.task import Task
 
+COMMON_SCORES = ("em", "f1", "acc")
+"""What every task reports, first; its own values follow."""
 COST_COLUMNS = ("retrieval_calls", "passages", "llm_calls", "prompt_tokens", "completion_tokens")
 RETRIEVAL_COLUMNS = ("gold_recall", "answer_recall")
 
@@ -23,7 +25,8 @@ def score_row(task: Task, example: Example, trace: Trace, retrieves: bool) -> di
     every passage "holds"), the counts of `COST_COLUMNS`, and flags joined by commas.
     """
     row: dict[str, Any] = {"id": example.id, "prediction": trace.answer}
-    row.update(task.score(trace.answer, example))
+    scores = task.score(trace.answer, example)
+    row.update({name: scores[name] for name in COMMON_SCORES} | scores)
     passages = trace.retrieved
     row["gold_recall"] = (
         gold_recall([passage.id for passage in passages], example.supporting)

@@ -26,7 +26,7 @@ def as_evaluate(name: str) -> Any:
     metric = get_metric(name)
     try:
         import datasets
-        import evaluate  # type: ignore[import-untyped]
+        import evaluate
     except ImportError as error:
         raise UserError(f"as_evaluate({name!r}) needs `pip install evaluate`") from error
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from ragtrials.config import suggestion
 from ragtrials.errors import UserError
 from ragtrials.metrics import compat, labels, qa, retrieval, sets
 from ragtrials.metrics.inputs import aliases_of, answer_list
@@ -88,9 +88,7 @@ def get_metric(name: str) -> Metric:
     """
     if name in METRICS:
         return METRICS[name]
-    near = difflib.get_close_matches(name, METRICS, n=1)
-    advice = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(metric_names())}"
-    raise UserError(f"unknown metric {name!r}: {advice}")
+    raise UserError(f"unknown metric {name!r}{suggestion(name, METRICS)}")
 
 
 def score(name: str, prediction: Any, gold: Any) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ragtrials.cache import build_once, cache_dir
+from ragtrials.config import suggestion
 from ragtrials.data import Corpus, Example, Passage
 from ragtrials.errors import UserError
 from ragtrials.program import Retriever
@@ -209,9 +209,7 @@ def _unreadable(corpus: Corpus, error: OSError) -> UserError:
 
 def _check_name(name: str) -> None:
     if name not in RETRIEVERS:
-        close = difflib.get_close_matches(name, RETRIEVERS, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(RETRIEVERS)}"
-        raise UserError(f"unknown retriever {name!r}; {hint}")
+        raise UserError(f"unknown retriever {name!r}{suggestion(name, RETRIEVERS)}")
 
 
 def _digest(value: Any) -> str:
