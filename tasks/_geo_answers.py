@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ragtrials.tasks import _geo_tables as tables
-from ragtrials.tasks._geo_names import distinct, fold, safe_aliases
-from ragtrials.tasks._geo_places import City, Country, State, world
+from ragtrials.tasks._geo_names import ascii_form, distinct, safe_aliases
+from ragtrials.tasks._geo_places import City, Country, State
+from ragtrials.tasks._geo_world import world
 
 Aliases = tuple[str, ...]
 
@@ -62,12 +63,12 @@ def continent(land: Country) -> Aliases:
 
 def largest_of(place: Country | State) -> Aliases:
     """The most populous city of a country or state."""
-    return distinct((place.largest, fold(place.largest).title()))
+    return distinct((place.largest, ascii_form(place.largest)))
 
 
 def timezone_of(city: City) -> Aliases:
-    """The time zone of a city, by its name in the tz database."""
-    return (city.timezone,)
+    """The time zone of a city, by its name in the tz database with or without underscores."""
+    return tuple(dict.fromkeys((city.timezone, city.timezone.replace(" ", "_"))))
 
 
 @lru_cache(maxsize=1)

@@ -160,10 +160,11 @@ def _answer(relation: str, over: Country | State, everything: World) -> answers.
 def _clue(over: Country | State, relation: str, everything: World, draw: Draw) -> tuple[str | None, str]:
     """One or two further facts that the second passage tells, and their kind; (None, "") for no clue."""
     text = passage(over, everything).text
+    asked = "neighbours" if relation == "only neighbour" else relation
     told = {
         kind: [fact for fact in facts if fact in text]
         for kind, facts in _facts(over, everything).items()
-        if kind not in (relation, "neighbours" if relation == "only neighbour" else relation)
+        if kind != asked
     }
     kinds = [kind for kind in KINDS_OF_CLUE if told.get(kind)]
     if not kinds or draw.below(NO_CLUE_ONE_IN) == 0:

@@ -11,7 +11,7 @@ from ragtrials.data import Example
 from ragtrials.tasks import _geo_answers as answers
 from ragtrials.tasks import _geo_questions as ask
 from ragtrials.tasks._geo_draw import Draw, split_of
-from ragtrials.tasks._geo_names import distinct, fold
+from ragtrials.tasks._geo_names import ascii_form, distinct, fold
 from ragtrials.tasks._geo_places import City, Country, World
 
 _MORE = (
@@ -195,7 +195,7 @@ def _answer(relation: _Relation, a: _Mention, b: _Mention) -> Sequence[str] | No
     if isinstance(chosen.place, Country):
         return answers.country(chosen.place)
     named = [chosen.text] if chosen.wording == "other name" else []
-    return distinct([*named, chosen.place.name, fold(chosen.place.name).title(), chosen.text])
+    return distinct([*named, chosen.place.name, ascii_form(chosen.place.name), chosen.text])
 
 
 def _write(

@@ -13,7 +13,7 @@ _WORD = r"[A-ZÀ-ÖØ-ÞĀ-Ž][A-Za-zÀ-ÖØ-öø-žḀ-ỿ]*"
 _SMALL_WORD = r"(?:de|del|della|di|da|do|dos|das|du|des|la|le|les|el|am|an|der|den|of|the|on|in|sur|al|y|e|i)"
 _LATIN_NAME = re.compile(rf"{_WORD}(?:[ '-](?:{_WORD}|{_SMALL_WORD}))*")
 _ASCII = str.maketrans(
-    dict(zip("øØłŁđĐðħĦıəƏ’‘ʻ", "oOlLdDdhHieE   ", strict=True))
+    dict(zip("øØłŁđĐðħĦıəƏ’‘ʻ", "oOlLdDdhHieE'''", strict=True))
     | {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "þ": "th", "Þ": "Th"}
 )
 _NOT_A_WORD = re.compile(r"[\W_]+")
@@ -25,12 +25,16 @@ _TRANSLITERATED = re.compile(
 _SOUNDS = str.maketrans("bcdfgmqvwxz", "pktpknkppks", "aeiouyhj ")
 
 
+def ascii_form(name: str) -> str:
+    """A Latin-script name in ASCII: "Łódź" is "Lodz"."""
+    if name.isascii():
+        return name
+    return unicodedata.normalize("NFKD", name.translate(_ASCII)).encode("ascii", "ignore").decode()
+
+
 def fold(name: str) -> str:
-    """A Latin-script name in ASCII, without case, accents and punctuation, for comparing names."""
-    if not name.isascii():
-        decomposed = unicodedata.normalize("NFKD", name.translate(_ASCII))
-        name = decomposed.encode("ascii", "ignore").decode()
-    return _NOT_A_WORD.sub(" ", name.lower()).strip()
+    """The ASCII form without case and punctuation, for comparing names."""
+    return _NOT_A_WORD.sub(" ", ascii_form(name).lower()).strip()
 
 
 def is_plain(name: str) -> bool:

@@ -10,7 +10,8 @@ from ragtrials.data import Corpus, Passage, passage_id
 from ragtrials.tasks import _geo_tables as tables
 from ragtrials.tasks import _geo_templates as say
 from ragtrials.tasks._geo_draw import Draw
-from ragtrials.tasks._geo_places import City, Country, Place, State, World, world
+from ragtrials.tasks._geo_places import City, Country, Place, State, World
+from ragtrials.tasks._geo_world import world
 
 CORPUS_NAME = "geo-v1"
 MOST_WORDS = 60

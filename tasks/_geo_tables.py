@@ -80,6 +80,9 @@ TERRITORIES = _codes(
 SEVERAL_CAPITALS = frozenset({"BO", "IL", "ZA"})
 """Countries about whose capital sources disagree: the passage says GeoNames' view, no question asks."""
 
+NO_BORDER = frozenset({("CU", "US"), ("US", "CU")})
+"""Pairs that GeoNames calls neighbours and that are none (a leased naval base)."""
+
 SEVERAL_CONTINENTS = frozenset({"AM", "AZ", "CY", "EG", "GE", "KZ", "RU", "TL", "TR"})
 """Countries that sources place in another continent, or in two: no question asks for it."""
 

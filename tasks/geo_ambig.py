@@ -12,7 +12,7 @@ from ragtrials.data import Corpus, Example
 from ragtrials.task import Task, TaskCard
 from ragtrials.tasks import _geo_card, _geo_passages
 from ragtrials.tasks._geo_namesakes import namesake_questions
-from ragtrials.tasks._geo_places import world
+from ragtrials.tasks._geo_world import world
 
 _SEVERAL = {"train": 840, "dev": 225, "test": 375}
 _SINGLE = {"train": 280, "dev": 75, "test": 125}

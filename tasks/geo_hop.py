@@ -11,7 +11,7 @@ from ragtrials.task import Task, TaskCard
 from ragtrials.tasks import _geo_card, _geo_passages
 from ragtrials.tasks._geo_bridge import bridge_questions
 from ragtrials.tasks._geo_compare import comparison_questions
-from ragtrials.tasks._geo_places import world
+from ragtrials.tasks._geo_world import world
 
 _BRIDGE = {"train": 1800, "dev": 180, "test": 360}
 _COMPARISON = {"train": 1200, "dev": 120, "test": 240}

@@ -10,7 +10,7 @@ from ragtrials.data import Corpus, Example
 from ragtrials.task import Task, TaskCard
 from ragtrials.tasks import _geo_card, _geo_passages
 from ragtrials.tasks._geo_facts import fact_questions
-from ragtrials.tasks._geo_places import world
+from ragtrials.tasks._geo_world import world
 
 _MOST = {
     "train": {"country": 2000, "US state": 500, "time zone": 250},

@@ -13,7 +13,7 @@ from ragtrials.errors import UserError
 from ragtrials.tasks import _geo_source
 from ragtrials.tasks._geo_distance import landmarks
 from ragtrials.tasks._geo_passages import corpus
-from ragtrials.tasks._geo_places import world
+from ragtrials.tasks._geo_world import world
 
 
 @pytest.fixture(scope="module")

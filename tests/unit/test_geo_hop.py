@@ -14,7 +14,7 @@ from ragtrials.retrieval.build import load_retriever
 from ragtrials.tasks import _geo_passages
 from ragtrials.tasks._geo_draw import SPLITS
 from ragtrials.tasks._geo_names import fold
-from ragtrials.tasks._geo_places import world
+from ragtrials.tasks._geo_world import world
 from ragtrials.tasks.geo_hop import GeoHop
 
 

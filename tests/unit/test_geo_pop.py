@@ -9,8 +9,8 @@ import pytest
 from ragtrials.data import Example
 from ragtrials.tasks import _geo_answers as answers
 from ragtrials.tasks._geo_draw import SPLITS
-from ragtrials.tasks._geo_places import world
 from ragtrials.tasks._geo_questions import size_class
+from ragtrials.tasks._geo_world import world
 from ragtrials.tasks.geo_pop import GeoPop
 
 RELATIONS = {

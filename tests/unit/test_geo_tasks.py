@@ -22,16 +22,16 @@ from ragtrials.tasks._geo_names import fold
 
 NAMES = ("geo_ambig", "geo_hop", "geo_pop")
 PINNED = {
-    "corpus": "b6df3e6f01f312ae",
+    "corpus": "3c1eaed9afa0d583",
     "geo_ambig train": "d10189120d00a986",
     "geo_ambig dev": "fcc39d07d5e8ddb8",
     "geo_ambig test": "394438267df51b76",
-    "geo_hop train": "d566c728e402b51b",
-    "geo_hop dev": "7d973c51404db565",
-    "geo_hop test": "f85167f741d3a134",
-    "geo_pop train": "63c32d78b407b545",
-    "geo_pop dev": "1a065ade1da5caf0",
-    "geo_pop test": "aaef217b18473214",
+    "geo_hop train": "6f330405fcb157cb",
+    "geo_hop dev": "13ca54ad1cd483e5",
+    "geo_hop test": "5907ffc2aa3a17c3",
+    "geo_pop train": "3f0cb2899a610edb",
+    "geo_pop dev": "51517c3931d4211c",
+    "geo_pop test": "1fca08dbcf080a9b",
 }
 
 
