@@ -103,7 +103,7 @@ def test_values_are_the_declared_ones(name: str) -> None:
 def test_unknown_metric_gets_a_suggestion() -> None:
     with pytest.raises(UserError, match=r"unknown metric 'hotpotqa_v2'; did you mean 'hotpotqa_v1'\?"):
         score("hotpotqa_v2", "x", ["x"])
-    with pytest.raises(UserError, match="use one of ambigqa_v1"):
+    with pytest.raises(UserError, match="known: ambigqa_v1"):
         score("zzz", "x", ["x"])
 
 

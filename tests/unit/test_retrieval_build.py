@@ -97,7 +97,7 @@ def test_each_name_loads_its_retriever() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("mb25", "did you mean 'bm25'?"), ("dense", "known: bm25, oracle, random, empty")]
+    ("name", "hint"), [("mb25", "did you mean 'bm25'?"), ("dense", "known: bm25, empty, oracle, random")]
 )
 def test_an_unknown_name_gets_a_hint(name: str, hint: str) -> None:
     for call in (describe_retriever, load_retriever):
