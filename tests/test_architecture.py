@@ -16,7 +16,7 @@ import ragtrials
 import ragtrials.methods
 import ragtrials.tasks
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 FOLDERS = {"bench": "ragtrials", "methods": "ragtrials.methods", "tasks": "ragtrials.tasks"}
 
 # Which modules of the project each part may import; the first matching prefix counts.
