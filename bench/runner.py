@@ -75,7 +75,11 @@ def run_all(
     outcomes = []
     for request, plan in plans:
         outcome = (
-            Outcome(request, "left out", f"no data of {request.task} on this machine (see its task page)")
+            Outcome(
+                request,
+                "left out",
+                "its data are not on this machine (name their folder with --data-dir or RAGTRIALS_DATA)",
+            )
             if plan is None
             else _attempt(plan, resources, folders, overwrite)
         )

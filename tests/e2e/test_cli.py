@@ -94,6 +94,23 @@ def test_a_run_from_end_to_end(here: Path, model: Path) -> None:
     assert json.loads(shown.stdout)["n"] == 6
 
 
+def test_the_quick_start_writes_into_its_own_folder_alone(here: Path, model: Path) -> None:
+    words = ("run", "quickstart", "--profile", "smoke", "--limit", 2, "--model", model)
+    result = call(*words)
+    assert result.exit_code == 0, result.output
+    assert "hotpotqa: left out: its data are not on this machine" in result.stderr
+    assert "Leaderboard written to runs/quickstart/leaderboard.md" in result.stdout
+    board = (here / "runs" / "quickstart" / "leaderboard.md").read_text()
+    for task in ("geo_hop", "geo_pop", "geo_ambig"):
+        assert f"## {task} · tiny · bm25" in board
+        assert f"{task} (test, 2 of " in result.stdout
+    assert sorted(path.name for path in here.iterdir()) == ["cache", "data", "runs"]
+    again = call(*words)
+    assert again.exit_code == 0
+    assert again.stderr.count("already done") == 6
+    assert (here / "runs" / "quickstart" / "leaderboard.md").read_text() == board
+
+
 def test_ask_prints_the_trace(here: Path, model: Path) -> None:
     question = "In which town was person 3 born?"
     result = call(
