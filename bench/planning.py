@@ -28,7 +28,9 @@ class Plan:
     task: Task
     examples: Sequence[Example]
     seconds: float
-    """How long it took to read the data and name the run."""
+    """How long it took to read the data and name the run, without the model."""
+    model_seconds: float
+    """How long it took to find the model, its conversion or download included."""
 
     @property
     def label(self) -> str:
@@ -70,6 +72,9 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     shots = resources.few_shot(task, method.shots, conditions.seed)
     method.prepare(shots)
     retriever = resources.describe_retriever(conditions, task) if method.retrieves else None
+    resolving = time.perf_counter()
+    engine = resources.describe_engine(conditions)
+    model_seconds = time.perf_counter() - resolving
     total = len(examples)
     spec = RunSpec(
         method=method.name,
@@ -82,8 +87,10 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
         training=digest(shots) if shots else "",
         metrics=task.card.metrics,
         retriever=retriever,
-        engine=resources.describe_engine(conditions),
+        engine=engine,
         seed=conditions.seed,
         chunk=conditions.chunk,
     )
-    return Plan(request, spec, method, task, chosen, time.perf_counter() - clock)
+    return Plan(
+        request, spec, method, task, chosen, time.perf_counter() - clock - model_seconds, model_seconds
+    )

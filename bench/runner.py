@@ -136,9 +136,9 @@ def execute(plan: Plan, resources: Resources, folder: Path, work: Path, overwrit
         now = time.perf_counter()
         times = {
             "started": started.isoformat(timespec="seconds"),
-            "seconds": round(plan.seconds + earlier + now - clock, 3),
+            "seconds": round(plan.seconds + plan.model_seconds + earlier + now - clock, 3),
             "planning_seconds": round(plan.seconds, 3),
-            "load_seconds": round(loading, 3),
+            "load_seconds": round(plan.model_seconds + loading, 3),
             "answer_seconds": round(sum(chunk.header.seconds for chunk in chunks), 3),
             "engine_seconds": round(sum(chunk.header.engine_seconds for chunk in chunks), 3),
             "retriever_seconds": round(sum(chunk.header.retriever_seconds for chunk in chunks), 3),
