@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +57,3 @@ class ScriptedResources(Resources):
 
     def engine(self, conditions: Conditions) -> Any:
         return self.scripted
-
-
-def names(items: Sequence[Any]) -> list[str]:
-    """The `name` of each."""
-    return [item.name for item in items]
