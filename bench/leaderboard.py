@@ -91,10 +91,15 @@ def standings(results: Path) -> tuple[list[Table], list[str]]:
 def render(results: Path) -> tuple[str, list[str]]:
     """The leaderboard's text, and one line per record that could not be used."""
     tables, problems = standings(results)
+    return page(tables, results), problems
+
+
+def page(tables: Sequence[Table], results: Path) -> str:
+    """The leaderboard's text from the standings of a results folder."""
     reported = read_reported(results / REPORTED_FOLDER)
     sections = [_section(table, reported) for table in tables]
     body = "".join(sections) if sections else "\nNo runs yet.\n"
-    return f"{INTRODUCTION}{body}{_sources(reported)}", problems
+    return f"{INTRODUCTION}{body}{_sources(reported)}"
 
 
 def groups(stored: Sequence[Stored]) -> dict[tuple[str, ...], list[Stored]]:

@@ -121,7 +121,7 @@ def _run(requests: list[Request], output: Output, runs: Path, data_dir: Path | N
     """Run the requests, show their tables, write the suite's leaderboard, and set the exit code."""
     from ragtrials.chunks import write_atomically
     from ragtrials.cli.show import print_standings
-    from ragtrials.leaderboard import render, standings
+    from ragtrials.leaderboard import page, standings
     from ragtrials.resources import Resources
     from ragtrials.runner import Folders, run_all
 
@@ -132,7 +132,7 @@ def _run(requests: list[Request], output: Output, runs: Path, data_dir: Path | N
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
     if output.leaderboard is not None:
-        write_atomically(Path(output.leaderboard), render(results)[0].encode())
+        write_atomically(Path(output.leaderboard), page(tables, results).encode())
         click.echo(f"Leaderboard written to {output.leaderboard}; records in {results}")
     else:
         click.echo(f"Records in {results}; `ragtrials leaderboard` makes the leaderboard of all of them")
