@@ -59,67 +59,98 @@ def evidence_overlap(predicted: Iterable[Triple], gold: Sequence[Collection[Trip
     return {"em": float(matched == len(found) == len(wanted)), **values}
 
 
+def hotpotqa_item(parts: Mapping[str, Any], record: Mapping[str, Any]) -> Values:
+    """What `hotpot_evaluate_v1.py` counts for one question.
+
+    Args:
+        parts: "answer" (a text) and "sp" (a list of [title, sentence number]); a part that is missing or
+            None is wrong, and so is the joint score.
+        record: A published record: `answer`, `supporting_facts`.
+
+    Returns:
+        em, f1, precision, recall of the answer, and the same with the prefixes `sp_` and `joint_`.
+    """
+    answer, facts = parts.get("answer"), parts.get("sp")
+    gold_facts = _tuples(record["supporting_facts"])
+    return _with_joint(
+        {
+            "": None if answer is None else hotpotqa(answer, record["answer"]),
+            "sp_": None if facts is None else fact_overlap(_tuples(facts), gold_facts),
+        }
+    )
+
+
 def hotpotqa_file(predictions: Mapping[str, Any], golds: Sequence[Mapping[str, Any]]) -> Values:
-    """`hotpot_evaluate_v1.py` over a whole file.
+    """`hotpot_evaluate_v1.py` over a whole file: the means of `hotpotqa_item`.
 
     Args:
         predictions: HotpotQA's prediction format: "answer" maps ids to texts, "sp" maps ids to lists of
             [title, sentence number].
         golds: Published records: `_id`, `answer`, `supporting_facts`.
-
-    Returns:
-        em, f1, precision, recall of the answer, and the same with the prefixes `sp_` and `joint_`.
     """
-
-    def parts(record: Mapping[str, Any]) -> dict[str, Values | None]:
-        key = record["_id"]
-        answer, facts = (predictions.get(part, {}).get(key) for part in ("answer", "sp"))
-        return {
-            "": None if answer is None else hotpotqa(answer, record["answer"]),
-            "sp_": None
-            if facts is None
-            else fact_overlap(_tuples(facts), _tuples(record["supporting_facts"])),
-        }
-
-    return _mean([_with_joint(parts(record)) for record in golds])
+    return _mean([hotpotqa_item(_parts_of(predictions, record["_id"]), record) for record in golds])
 
 
-def twowiki_file(
-    predictions: Mapping[str, Any], golds: Sequence[Mapping[str, Any]], aliases: Mapping[str, Sequence[str]]
+def twowiki_item(
+    parts: Mapping[str, Any], record: Mapping[str, Any], aliases: Mapping[str, Sequence[str]]
 ) -> Values:
-    """`2wikimultihop_evaluate_v1.1.py` over a whole file.
+    """What `2wikimultihop_evaluate_v1.1.py` counts for one question.
 
     Args:
-        predictions: As for `hotpotqa_file`, and "evidence" maps ids to lists of triples.
-        golds: Published records: as for HotpotQA, and `answer_id`, `evidences`, `evidences_id`.
+        parts: As for `hotpotqa_item`, and "evidence": a list of triples.
+        record: A published record: as for HotpotQA, and `answer_id`, `evidences`, `evidences_id`.
         aliases: Aliases and demonyms by Wikidata id, of `id_aliases.json`.
 
     Returns:
         em, f1, precision, recall of the answer, and the same with the prefixes `sp_`, `evi_` and `joint_`.
     """
-
-    def parts(record: Mapping[str, Any]) -> dict[str, Values | None]:
-        key = record["_id"]
-        answer, facts, evidence = (
-            predictions.get(part, {}).get(key) for part in ("answer", "sp", "evidence")
-        )
-        gold_facts = _tuples(record["supporting_facts"])
-        return {
+    answer, facts, evidence = (parts.get(part) for part in ("answer", "sp", "evidence"))
+    gold_facts, gold_evidence = _tuples(record["supporting_facts"]), _gold_evidence(record, aliases)
+    return _with_joint(
+        {
             "": None if answer is None else hotpotqa(answer, twowiki_golds(record, aliases)),
             "sp_": None if facts is None else uncased_fact_overlap(_tuples(facts), gold_facts),
-            "evi_": (
-                None
-                if evidence is None
-                else evidence_overlap(_tuples(evidence), _gold_evidence(record, aliases))
-            ),
+            "evi_": None if evidence is None else evidence_overlap(_tuples(evidence), gold_evidence),
         }
+    )
 
-    return _mean([_with_joint(parts(record)) for record in golds])
+
+def twowiki_file(
+    predictions: Mapping[str, Any], golds: Sequence[Mapping[str, Any]], aliases: Mapping[str, Sequence[str]]
+) -> Values:
+    """`2wikimultihop_evaluate_v1.1.py` over a whole file: the means of `twowiki_item`.
+
+    Args:
+        predictions: As for `hotpotqa_file`, and "evidence" maps ids to lists of triples.
+        golds: Published records.
+        aliases: Aliases and demonyms by Wikidata id, of `id_aliases.json`.
+    """
+    return _mean([twowiki_item(_parts_of(predictions, record["_id"]), record, aliases) for record in golds])
 
 
 def twowiki_golds(record: Mapping[str, Any], aliases: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The gold answers of a 2WikiMultihopQA record: its answer and the aliases of its `answer_id`, if any."""
     return tuple(dict.fromkeys((record["answer"], *aliases.get(record.get("answer_id") or "", ()))))
+
+
+def musique_item(predicted: Mapping[str, Any] | None, record: Mapping[str, Any]) -> Values:
+    """What `evaluate_v1.0.py` counts for one answerable question; without a prediction all is 0.
+
+    Args:
+        predicted: `predicted_answer` and `predicted_support_idxs`.
+        record: A published record: `answer`, `answer_aliases`, `paragraphs`.
+
+    Returns:
+        answer_em, answer_f1, support_em, support_f1.
+    """
+    if predicted is None:
+        return dict.fromkeys(("answer_em", "answer_f1", "support_em", "support_f1"), 0.0)
+    gold = [paragraph["idx"] for paragraph in record["paragraphs"] if paragraph["is_supporting"]]
+    answer = musique(predicted["predicted_answer"], [record["answer"], *record["answer_aliases"]])
+    support = paragraph_overlap(predicted["predicted_support_idxs"], gold)
+    return {f"answer_{name}": answer[name] for name in ("em", "f1")} | {
+        f"support_{name}": support[name] for name in ("em", "f1")
+    }
 
 
 def musique_file(predictions: Mapping[str, Mapping[str, Any]], golds: Sequence[Mapping[str, Any]]) -> Values:
@@ -128,23 +159,13 @@ def musique_file(predictions: Mapping[str, Mapping[str, Any]], golds: Sequence[M
     Args:
         predictions: By id: `predicted_answer` and `predicted_support_idxs`.
         golds: Published records: `id`, `answer`, `answer_aliases`, `answerable`, `paragraphs`.
-
-    Returns:
-        answer_em, answer_f1, support_em, support_f1.
     """
-    items = []
-    for record in golds:
-        if not record["answerable"]:
-            continue
-        item = dict.fromkeys(("answer_em", "answer_f1", "support_em", "support_f1"), 0.0)
-        if (predicted := predictions.get(record["id"])) is not None:
-            gold = [paragraph["idx"] for paragraph in record["paragraphs"] if paragraph["is_supporting"]]
-            answer = musique(predicted["predicted_answer"], [record["answer"], *record["answer_aliases"]])
-            support = paragraph_overlap(predicted["predicted_support_idxs"], gold)
-            item |= {f"answer_{name}": value for name, value in answer.items()}
-            item |= {f"support_{name}": support[name] for name in ("em", "f1")}
-        items.append(item)
-    return _mean(items)
+    return _mean([musique_item(predictions.get(r["id"]), r) for r in golds if r["answerable"]])
+
+
+def _parts_of(predictions: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The parts of one question's prediction."""
+    return {part: by_id.get(key) for part, by_id in predictions.items()}
 
 
 def _counted(found: list[Any], wanted: list[Any]) -> Values:
