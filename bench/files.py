@@ -13,6 +13,7 @@ import gzip
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -49,9 +50,26 @@ def read_json_array(path: Path) -> Iterator[Record]:
         raise window.problem("there is more text after the array's closing ']'")
 
 
-def read_json_object(path: Path) -> Record:
-    """The one object that a whole file is. It is held in memory: for files of some tens of megabytes."""
-    window = _Window(path)
+class JSONObject(dict[str, Any]):
+    """An object that remembers which of its keys came more than once; the last value counts, as in JSON."""
+
+    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        times = Counter(key for key, _ in pairs) if len(self) < len(pairs) else {}
+        self.repeated = [key for key, count in times.items() if count > 1]
+
+
+REPEATED_KEYS = json.JSONDecoder(object_pairs_hook=JSONObject)
+
+
+def read_json_object(path: Path, decoder: json.JSONDecoder | None = None) -> Record:
+    """The one object that a whole file is. It is held in memory: for files of some tens of megabytes.
+
+    Args:
+        path: The file.
+        decoder: `REPEATED_KEYS` makes every object in it a `JSONObject`.
+    """
+    window = _Window(path, decoder or _DECODER)
     if not window.peek():
         raise UserError(f"{path} is empty")
     record = Record(window.object(1), path, 1)
@@ -63,6 +81,19 @@ def read_json_object(path: Path) -> Record:
 def holds_json_array(path: Path) -> bool:
     """Whether a JSON file is an array; some datasets circulate both as an array and as one object."""
     return _Window(path).peek() == "["
+
+
+def holds_one_object(path: Path) -> bool:
+    """Whether a file that begins with a JSON object ends with it; JSON lines have more behind."""
+    window = _Window(path)
+    window.object(1)
+    return not window.peek()
+
+
+def first_bytes(path: Path) -> bytes:
+    """The first bytes of a file, unpacked, to tell formats apart."""
+    with _opened(path) as file:
+        return file.read(64)
 
 
 def read_jsonl(path: Path) -> Iterator[Record]:
@@ -150,7 +181,8 @@ def find_data_file(data_dir: Path | None, task_name: str, split: str, suffixes: 
 class _Window:
     """The stretch of a JSON text around the place where it is being read."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, decoder: json.JSONDecoder = _DECODER) -> None:
+        self._decoder = decoder
         self.text = ""
         self.position = 0
         self._path = path
@@ -181,7 +213,7 @@ class _Window:
         self.position -= 1
         while True:
             try:
-                value, end = _DECODER.raw_decode(self.text, self.position)
+                value, end = self._decoder.raw_decode(self.text, self.position)
             except json.JSONDecodeError as error:
                 if _may_be_cut(error, len(self.text)) and self._more():
                     continue
@@ -194,7 +226,8 @@ class _Window:
             if _holds_lone_surrogate(self.text[self.position : end], value):
                 raise self.problem(f"record {number}: {_LONE_SURROGATE}")
             self.position = end
-            return dict(value)
+            assert isinstance(value, dict)  # it begins with a brace
+            return value
 
     def problem(self, problem: str) -> UserError:
         """The error for the place where the reading stands."""

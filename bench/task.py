@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ragtrials import metrics
 from ragtrials.data import Corpus, Example
@@ -63,6 +63,9 @@ class Task(ABC):
     has_corpus: ClassVar[bool] = True
     """Whether there are passages to retrieve; if not, `corpus` raises a UserError."""
 
+    own_parts: ClassVar[tuple[str, ...]] = ()
+    """What a prediction in the dataset's own format gives beside the answer, e.g. ("sp",)."""
+
     def __init__(self, data_dir: Path | None = None) -> None:
         if data_dir is None and os.environ.get(DATA_VARIABLE):
             data_dir = Path(os.environ[DATA_VARIABLE])
@@ -97,6 +100,31 @@ class Task(ABC):
         for name in self.card.metrics:
             scores.update(metrics.score(name, prediction, example.aliases))
         return scores
+
+    def score_several(self, answers: Sequence[str], example: Example) -> dict[str, float]:
+        """The scores of a prediction that is a list of answers, for tasks whose questions have several.
+
+        Raises:
+            UserError: The task takes one answer (the default).
+        """
+        raise UserError(f"task {self.name} takes one answer to a question, not a list of {len(answers)}")
+
+    def score_parts(self, answer: str | None, parts: Mapping[str, Any], example: Example) -> dict[str, float]:
+        """What a prediction in the dataset's own format scores beside the answer.
+
+        Args:
+            answer: The predicted answer; None if there is none.
+            parts: The `own_parts` that are predicted; None where this question has none.
+            example: The question.
+
+        Raises:
+            UserError: The dataset has no such format (the default).
+        """
+        raise UserError(f"task {self.name} scores answers alone, not {' and '.join(parts)}")
+
+    def remarks(self, examples: Sequence[Example]) -> list[str]:
+        """What a reader of scores on these examples should know; nothing by default."""
+        return []
 
     def unknown_split(self, split: str) -> UserError:
         """The error for a split that this task does not have."""

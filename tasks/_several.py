@@ -18,15 +18,19 @@ def answers_in(prediction: str) -> list[str]:
     return [part.strip() for part in _BETWEEN_ANSWERS.split(prediction) if part.strip()]
 
 
-def score_annotations(prediction: str, annotations: Sequence[Slots]) -> dict[str, float]:
+def score_annotations(answers: Sequence[str], annotations: Sequence[Slots]) -> dict[str, float]:
     """Scores against what several people annotated; each is the best over the annotations.
+
+    Args:
+        answers: The predicted answers.
+        annotations: The slots of each annotation.
 
     Returns:
         f1: AmbigQA's F1 of answers. em: 1 where f1 is 1. acc: the share of slots that the prediction
         contains an alias of.
     """
-    f1 = metrics.score("ambigqa_v1", answers_in(prediction), annotations)["f1"]
-    shares = [_share_found(prediction, slots) for slots in annotations]
+    f1 = metrics.score("ambigqa_v1", answers, annotations)["f1"]
+    shares = [_share_found("; ".join(answers), slots) for slots in annotations]
     return {"f1": f1, "em": float(f1 == 1.0), "acc": max(shares, default=0.0)}
 
 

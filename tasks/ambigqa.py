@@ -16,7 +16,7 @@ from ragtrials.records import Record, unique_ids
 from ragtrials.task import Task, TaskCard
 from ragtrials.tasks import _answers, _pool, _splits
 from ragtrials.tasks._published import Files, Hub
-from ragtrials.tasks._several import score_annotations
+from ragtrials.tasks._several import answers_in, score_annotations
 
 _SINGLE, _MULTIPLE = "singleAnswer", "multipleQAs"
 
@@ -96,7 +96,15 @@ class AmbigQA(Task):
             f1: AmbigQA's F1 of answers, the best over the annotations. em: 1 where f1 is 1. acc: the share
             of slots that the prediction contains an alias of, the best over the annotations.
         """
-        return score_annotations(prediction, example.meta["annotations"])
+        return self.score_several(answers_in(prediction), example)
+
+    def score_several(self, answers: Sequence[str], example: Example) -> dict[str, float]:
+        """As `score`, for a list of answers as the official script reads it."""
+        return score_annotations(answers, example.meta["annotations"])
+
+    def remarks(self, examples: Sequence[Example]) -> list[str]:
+        """Which rows the official script's "multi only" are."""
+        return ['"type multi" is what the official script calls "multi only": no annotation has one answer']
 
     def _read(self, published: str) -> Iterator[Example]:
         golds = _pool.gold_passages(self.data_dir, self.name) or {}

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar
 
-from ragtrials import metrics
 from ragtrials.data import Corpus, Example
 from ragtrials.task import Task, TaskCard
 from ragtrials.tasks import _geo_card, _geo_passages
 from ragtrials.tasks._geo_namesakes import namesake_questions
 from ragtrials.tasks._geo_world import world
+from ragtrials.tasks._several import answers_in, score_annotations
 
 _SEVERAL = {"train": 840, "dev": 225, "test": 375}
 _SINGLE = {"train": 280, "dev": 75, "test": 125}
-_BETWEEN_ANSWERS = re.compile(r"[;\n]")
 
 
 class GeoAmbig(Task):
@@ -59,10 +57,11 @@ class GeoAmbig(Task):
             f1: AmbigQA's F1 of answers. em: 1 where f1 is 1. acc: the share of slots that the prediction
             contains an alias of.
         """
-        answers = [part.strip() for part in _BETWEEN_ANSWERS.split(prediction) if part.strip()]
-        f1 = metrics.score("ambigqa_v1", answers, [example.answers])["f1"]
-        found = [metrics.score("containment_v1", prediction, slot)["acc"] for slot in example.answers]
-        return {"f1": f1, "em": float(f1 == 1.0), "acc": sum(found) / len(found)}
+        return self.score_several(answers_in(prediction), example)
+
+    def score_several(self, answers: Sequence[str], example: Example) -> dict[str, float]:
+        """As `score`, for a list of answers."""
+        return score_annotations(answers, [example.answers])
 
 
 @lru_cache(maxsize=3)

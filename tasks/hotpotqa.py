@@ -6,10 +6,12 @@ Wikipedia: scores compare with each other, not with published full-wiki ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ragtrials.data import Corpus, Example, Passage
 from ragtrials.files import read_json_array
+from ragtrials.metrics.multihop import hotpotqa_item
 from ragtrials.records import Record, unique_ids
 from ragtrials.task import Task, TaskCard
 from ragtrials.tasks._context import facts, gold_paragraphs, original_layout, paragraphs
@@ -34,6 +36,7 @@ class HotpotQA(Task):
 
     name = "hotpotqa"
     aliases = ("hotpot", "hotpot_qa")
+    own_parts = ("sp",)
     card = TaskCard(
         title="HotpotQA (distractor)",
         version="1",
@@ -75,6 +78,11 @@ class HotpotQA(Task):
     def available_offline(self) -> bool:
         """Whether the development questions are local, so that the hub is not asked."""
         return _FILES.has(self.data_dir, "dev")
+
+    def score_parts(self, answer: str | None, parts: Mapping[str, Any], example: Example) -> dict[str, float]:
+        """The official scores of supporting facts (`sp_`) and of both together (`joint_`)."""
+        gold = {"answer": example.target, "supporting_facts": example.meta["supporting_facts"]}
+        return hotpotqa_item({"answer": answer, **parts}, gold)
 
     def _read(self, published: str) -> list[Example]:
         return [_example(record) for record in unique_ids(_FILES.records(self.data_dir, published), "_id")]

@@ -11,6 +11,7 @@ from typing import Any
 
 from ragtrials.data import Corpus, Example, Passage, passage_id
 from ragtrials.files import read_jsonl
+from ragtrials.metrics.multihop import paragraph_overlap
 from ragtrials.records import Record, unique_ids
 from ragtrials.task import Task, TaskCard
 from ragtrials.tasks import _answers, _pool, _splits
@@ -33,6 +34,7 @@ class MuSiQue(Task):
     """MuSiQue in its original JSON lines from a local file, else MuSiQue-Ans from the hub."""
 
     name = "musique"
+    own_parts = ("predicted_support_idxs",)
     card = TaskCard(
         title="MuSiQue-Ans",
         version="1",
@@ -78,6 +80,14 @@ class MuSiQue(Task):
 
     def available_offline(self) -> bool:
         return _FILES.has(self.data_dir, "dev")
+
+    def score_parts(self, answer: str | None, parts: Mapping[str, Any], example: Example) -> dict[str, float]:
+        """The official scores of the supporting paragraphs: support_em, support_f1."""
+        predicted = parts["predicted_support_idxs"]
+        if predicted is None:
+            return {"support_em": 0.0, "support_f1": 0.0}
+        support = paragraph_overlap(predicted, example.meta["support"])
+        return {f"support_{name}": support[name] for name in ("em", "f1")}
 
     def _read(self, published: str) -> Iterator[Example | _splits.LeftOut]:
         golds: Mapping[str, tuple[str, ...]] | None = None

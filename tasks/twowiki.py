@@ -8,11 +8,13 @@ so ("aliases": false). The hub's copy has no entity ids, hence no aliases.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 from ragtrials import metrics
 from ragtrials.data import Corpus, Example, Passage
 from ragtrials.files import read_json_array, read_jsonl
-from ragtrials.metrics.multihop import twowiki_golds
+from ragtrials.metrics.multihop import twowiki_golds, twowiki_item
 from ragtrials.records import Record, unique_ids
 from ragtrials.task import Task, TaskCard
 from ragtrials.tasks import _answers, _pool, _splits
@@ -38,6 +40,7 @@ class TwoWiki(Task):
 
     name = "twowiki"
     aliases = ("2wiki", "2wikimultihopqa")
+    own_parts = ("sp", "evidence")
     card = TaskCard(
         title="2WikiMultihopQA",
         version="1",
@@ -94,6 +97,23 @@ class TwoWiki(Task):
             **metrics.score("containment_v1", prediction, example.target),
         }
 
+    def score_parts(self, answer: str | None, parts: Mapping[str, Any], example: Example) -> dict[str, float]:
+        """The official scores of facts, evidence and all jointly, with the prefixes sp_, evi_ and joint_."""
+        known = {"evidences": [], "evidences_id": [], **example.meta}
+        gold = {**known, "answer": example.target}
+        return twowiki_item({"answer": answer, **parts}, gold, self._aliases)
+
+    def remarks(self, examples: Sequence[Example]) -> list[str]:
+        """Whether aliases count as golds, which changes every score."""
+        if not self._aliases:
+            return ["aliases=off: there is no id_aliases.json, so only the published answers are gold"]
+        without = sum(example.meta.get("answer_id") not in self._aliases for example in examples)
+        return [f"aliases=on; for {without} of {len(examples)} answers none are known"]
+
+    @cached_property
+    def _aliases(self) -> Mapping[str, tuple[str, ...]]:
+        return self._names_by_id() or {}
+
     def _read(self, published: str) -> Iterator[Example]:
         names = self._names_by_id()
         golds: Mapping[str, tuple[str, ...]] | None = None
@@ -128,6 +148,7 @@ def _example(
         raise record.error("field 'answer_id' must be text or null")
     answers = twowiki_golds({**record.fields, "answer": answer}, names or {})
     known = ("evidences", "evidences_id", "answer_id")
+    _check_evidence(record)
     return Example(
         id=key,
         question=record.text("question"),
@@ -140,3 +161,17 @@ def _example(
             **{field: record.fields[field] for field in known if record.fields.get(field) is not None},
         },
     )
+
+
+def _check_evidence(record: Record) -> None:
+    """Hold that evidence is a list of triples, and that their ids, where there are any, are one to each."""
+    triples = record.fields.get("evidences") or []
+    ids = record.fields.get("evidences_id") or []
+    for field, found in (("evidences", triples), ("evidences_id", ids)):
+        rows = found if isinstance(found, list) else [None]
+        if not all(isinstance(row, list) and len(row) == 3 for row in rows):
+            raise record.error(f"field {field!r} must hold triples")
+        if not all(isinstance(part, str) or (part is None and found is ids) for row in rows for part in row):
+            raise record.error(f"field {field!r} holds a triple with something that is not text")
+    if ids and len(ids) != len(triples):
+        raise record.error(f"field 'evidences_id' has {len(ids)} triples, 'evidences' {len(triples)}")

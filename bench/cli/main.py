@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import ragtrials
-from ragtrials.cli import board, indexing, inspecting, running
+from ragtrials.cli import board, indexing, inspecting, running, scoring
 from ragtrials.errors import RunFailure, UserError
 
 FAILED, WRONG_REQUEST, INTERRUPTED = 1, 2, 130
@@ -41,7 +41,13 @@ def main(debug: bool) -> None:
     """
 
 
-for command in (*running.COMMANDS, *board.COMMANDS, *indexing.COMMANDS, *inspecting.COMMANDS):
+for command in (
+    *running.COMMANDS,
+    *scoring.COMMANDS,
+    *board.COMMANDS,
+    *indexing.COMMANDS,
+    *inspecting.COMMANDS,
+):
     main.add_command(command)
 
 if __name__ == "__main__":
