@@ -23,6 +23,17 @@ def passage_id(title: str, text: str) -> str:
     return hashlib.sha256(f"{title}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def passages_digest(passages: Iterable[Passage]) -> str:
+    """SHA-256 over all ids, titles and texts in order (64 hex digits)."""
+    sha = hashlib.sha256()
+    for passage in passages:
+        for part in (passage.id, passage.title, passage.text):
+            encoded = part.encode("utf-8", "surrogatepass")
+            sha.update(len(encoded).to_bytes(8, "little"))
+            sha.update(encoded)
+    return sha.hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """One question with everything that is known about its answer.
@@ -59,12 +70,15 @@ class Corpus:
     Args:
         name: What the leaderboard calls it, e.g. "hotpotqa-dev-pool".
         source: Called for a fresh iterator each time the passages are read.
-        known_digest: The digest, where the source already knows it; otherwise it is computed by
-            reading the corpus once.
+        known_digest: The digest, or what gives it when it is asked for, where the source already knows
+            it; otherwise it is computed by reading the corpus once.
     """
 
     def __init__(
-        self, name: str, source: Callable[[], Iterable[Passage]], known_digest: str | None = None
+        self,
+        name: str,
+        source: Callable[[], Iterable[Passage]],
+        known_digest: str | Callable[[], str] | None = None,
     ) -> None:
         self.name = name
         self._source = source
@@ -76,12 +90,6 @@ class Corpus:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over all ids, titles and texts in order (64 hex digits)."""
-        if self._known_digest is not None:
-            return self._known_digest
-        sha = hashlib.sha256()
-        for passage in self:
-            for part in (passage.id, passage.title, passage.text):
-                encoded = part.encode("utf-8", "surrogatepass")
-                sha.update(len(encoded).to_bytes(8, "little"))
-                sha.update(encoded)
-        return sha.hexdigest()
+        if self._known_digest is None:
+            return passages_digest(self)
+        return self._known_digest if isinstance(self._known_digest, str) else self._known_digest()

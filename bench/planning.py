@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragtrials.config import override, plain, suggestion
 from ragtrials.data import Example
 from ragtrials.errors import UserError
 from ragtrials.method import Method
 from ragtrials.registry import METHODS
-from ragtrials.resources import Resources
+from ragtrials.resources import Resources, knows_gold
 from ragtrials.signature import digest
 from ragtrials.spec import RunSpec
 from ragtrials.suite import Request
@@ -20,7 +20,10 @@ from ragtrials.task import Task, sample
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run that is ready to start: names are resolved, data are read, its id is known."""
+    """A run that is ready to start: names are resolved, data are read, its id is known.
+
+    The examples name no gold passages where those of the task are not passages of what is searched.
+    """
 
     request: Request
     spec: RunSpec
@@ -75,6 +78,7 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     resolving = time.perf_counter()
     engine = resources.describe_engine(conditions)
     model_seconds = time.perf_counter() - resolving
+    asked = chosen if knows_gold(task, conditions.corpus) else [replace(e, supporting=()) for e in chosen]
     total = len(examples)
     spec = RunSpec(
         method=method.name,
@@ -92,5 +96,5 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
         chunk=conditions.chunk,
     )
     return Plan(
-        request, spec, method, task, chosen, time.perf_counter() - clock - model_seconds, model_seconds
+        request, spec, method, task, asked, time.perf_counter() - clock - model_seconds, model_seconds
     )

@@ -64,11 +64,14 @@ def make_record(plan: Plan, rows: Sequence[Mapping[str, Any]], times: Mapping[st
 
 
 def command(request: Request) -> str:
-    """The command line that makes the run again; a model folder stands by its last part alone."""
-    given = replace(request.conditions, model=Path(request.conditions.model).name or request.conditions.model)
-    if not Path(request.conditions.model).is_dir():
-        given = request.conditions
-    words = ["ragtrials", "run", "--method", request.method, "--task", request.task]
+    """The command line that makes the run again; files and a model folder stand by their last part alone."""
+    given = request.conditions
+    if Path(given.model).is_dir():
+        given = replace(given, model=Path(given.model).name or given.model)
+    if given.corpus is not None:
+        given = replace(given, corpus=Path(given.corpus).name)
+    task, colon, file = request.task.partition(":")
+    words = ["ragtrials", "run", "--method", request.method, "--task", f"{task}{colon}{Path(file).name}"]
     for condition in fields(Conditions):
         value = getattr(given, condition.name)
         if value is not None and value != condition.default:

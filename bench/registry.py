@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module, metadata
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from ragtrials.config import suggestion
 from ragtrials.errors import UserError
@@ -39,11 +39,20 @@ class Registry(Generic[T]):
         return tuple(sorted(built_in | set(self._external())))
 
     def load(self, name: str) -> type[T]:
-        """The class of that name or alias.
+        """The class of that name or alias; of "NAME:FILE", the class that NAME's `of_file` makes.
 
         Raises:
             UserError: There is none; the message suggests the closest name.
         """
+        name, colon, file = name.partition(":")
+        kind = self._named(name)
+        if not colon:
+            return kind
+        if not issubclass(kind, Task):
+            raise UserError(f"{self.kind} {name} reads no file: write {name} instead of {name}:{file}")
+        return cast("type[T]", kind.of_file(file))
+
+    def _named(self, name: str) -> type[T]:
         if name in self.names():
             return self._import(name)
         by_alias = {

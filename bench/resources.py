@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ragtrials.corpora import open_corpus
 from ragtrials.data import Corpus, Example
 from ragtrials.errors import UserError
 from ragtrials.program import Engine, Retriever
 from ragtrials.registry import TASKS
 from ragtrials.seeding import derive_seed
 from ragtrials.suite import Conditions
-from ragtrials.task import Task
+from ragtrials.task import Task, data_folder
 
 
 class Resources:
@@ -25,19 +26,28 @@ class Resources:
     def __init__(self, data_dir: Path | None = None) -> None:
         self.data_dir = data_dir
         self._tasks: dict[str, Task] = {}
-        self._examples: dict[tuple[str, str], Sequence[Example]] = {}
-        self._few_shot: dict[tuple[str, int, int], list[Example]] = {}
-        self._corpora: dict[str, Corpus] = {}
+        self._examples: dict[tuple[Task, str], Sequence[Example]] = {}
+        self._few_shot: dict[tuple[Task, int, int], list[Example]] = {}
+        self._own_corpora: dict[Task, Corpus] = {}
+        self._given_corpora: dict[str, Corpus] = {}
         self._engines: dict[tuple[Any, ...], Engine] = {}
         self._descriptions: dict[tuple[Any, ...], Mapping[str, Any]] = {}
         self._retrievers: dict[tuple[Any, ...], Retriever] = {}
 
     def task(self, name: str) -> Task:
-        """The task of that name or alias."""
+        """The task of that name or alias, or of a user's file ("jsonl:FILE").
+
+        Raises:
+            UserError: There is none, or the task needs a file and none is named.
+        """
         kind = TASKS.load(name)
-        if kind.name not in self._tasks:
-            self._tasks[kind.name] = kind(self.data_dir)
-        return self._tasks[kind.name]
+        if kind.reads_file and kind.file is None:
+            kind = kind.of_file("")  # says how to name one
+        # Two files of one name in two folders are two tasks.
+        key = kind.name if kind.file is None else f"{kind.name}:{kind.file}"
+        if key not in self._tasks:
+            self._tasks[key] = kind(self.data_dir)
+        return self._tasks[key]
 
     def examples(self, task: Task, split: str) -> Sequence[Example]:
         """All examples of an evaluated split, read once.
@@ -45,7 +55,7 @@ class Resources:
         Raises:
             UserError: There are none, or they cannot be read.
         """
-        key = (task.name, split)
+        key = (task, split)
         if key not in self._examples:
             found = task.examples(split)
             if not found:
@@ -57,8 +67,13 @@ class Resources:
         """`count` training examples, drawn by seed. They come from the train split alone.
 
         Only the drawn ones are kept in memory.
+
+        Raises:
+            UserError: There are fewer, or none can be read.
         """
-        key = (task.name, count, seed)
+        key = (task, count, seed)
+        if count and "train" not in task.card.splits:
+            raise UserError(f"task {task.name} has no training part to draw examples from: set -o shots=0")
         if count and key not in self._few_shot:
             train = task.examples("train")
             if len(train) < count:
@@ -69,13 +84,35 @@ class Resources:
             self._few_shot[key] = drawn[:count]
         return self._few_shot.get(key, [])
 
-    def corpus(self, task: Task) -> Corpus:
-        """The task's corpus; tasks that share one share its digest too."""
-        if task.name not in self._corpora:
+    def corpus(self, task: Task, given: str | None = None) -> Corpus:
+        """What is searched for a task's questions: the given corpus, else the task's own.
+
+        Raises:
+            UserError: There is none.
+        """
+        if given is not None:
+            return self.given_corpus(given)
+        if not task.has_corpus:
+            raise UserError(
+                f"task {task.name} has no corpus of its own: name one with --corpus, "
+                "or use a method that does not retrieve"
+            )
+        if task not in self._own_corpora:
             corpus = task.corpus()
-            same = [known for known in self._corpora.values() if known.name == corpus.name]
-            self._corpora[task.name] = same[0] if same else corpus
-        return self._corpora[task.name]
+            # Tasks that share a corpus share its digest too.
+            same = [known for known in self._own_corpora.values() if known.name == corpus.name]
+            self._own_corpora[task] = same[0] if same else corpus
+        return self._own_corpora[task]
+
+    def given_corpus(self, given: str) -> Corpus:
+        """What --corpus names.
+
+        Raises:
+            UserError: There is none.
+        """
+        if given not in self._given_corpora:
+            self._given_corpora[given] = open_corpus(given, data_folder(self.data_dir))
+        return self._given_corpora[given]
 
     def describe_engine(self, conditions: Conditions) -> Mapping[str, Any]:
         """The engine's signature, without loading weights."""
@@ -100,22 +137,41 @@ class Resources:
         """The retriever's signature, without building an index."""
         from ragtrials.retrieval.build import describe_retriever
 
-        return describe_retriever(conditions.retriever, self.corpus(task), seed=conditions.seed)
+        _check_gold(conditions, task)
+        corpus = self.corpus(task, conditions.corpus)
+        return describe_retriever(conditions.retriever, corpus, seed=conditions.seed)
 
     def retriever(self, conditions: Conditions, task: Task) -> Retriever:
         """The loaded retriever; its index is built if it is not in the cache."""
         from ragtrials.retrieval.build import load_retriever
 
-        corpus = self.corpus(task)
+        _check_gold(conditions, task)
+        corpus = self.corpus(task, conditions.corpus)
         split = conditions.split or task.card.reported_split
         # Only the diagnostics know the questions, so only they differ from task to task.
-        asker = "" if conditions.retriever == "bm25" else f"{task.name}/{split}/{conditions.seed}"
-        key = (conditions.retriever, corpus.digest, asker)
+        asker = None if conditions.retriever == "bm25" else (task, split, conditions.seed)
+        key = (conditions.retriever, corpus.name, corpus.digest, asker)
         if key not in self._retrievers:
             self._retrievers[key] = load_retriever(
                 conditions.retriever, corpus, examples=self.examples(task, split), seed=conditions.seed
             )
         return self._retrievers[key]
+
+
+def knows_gold(task: Task, corpus: str | None) -> bool:
+    """Whether the gold passages of a task are passages of what is searched.
+
+    Those of a task with a corpus are passages of that one; a task without can only mean the given one.
+    """
+    return corpus is None or not task.has_corpus
+
+
+def _check_gold(conditions: Conditions, task: Task) -> None:
+    if conditions.retriever == "oracle" and not knows_gold(task, conditions.corpus):
+        raise UserError(
+            f"the oracle retriever knows the gold passages of task {task.name} in its own corpus alone: "
+            "use another retriever, or leave --corpus out"
+        )
 
 
 def _engine_options(conditions: Conditions) -> dict[str, Any]:

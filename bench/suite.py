@@ -23,6 +23,7 @@ class Conditions:
     Attributes:
         model: "quickstart", a folder, or a Hugging Face id with an optional "@revision".
         retriever: Name of a retriever.
+        corpus: What is searched: a .jsonl or .tsv file, or "wiki18-100w"; by default the task's own corpus.
         profile: Which of a method's ready settings to start from.
         split: The split to evaluate; by default the one the task reports.
         limit: How many examples to evaluate (the same for every method); by default all.
@@ -36,6 +37,7 @@ class Conditions:
 
     model: str = "quickstart"
     retriever: str = "bm25"
+    corpus: str | None = None
     profile: str = "laptop"
     split: str | None = None
     limit: int | None = None
@@ -72,7 +74,7 @@ class Block:
 
     Attributes:
         methods: Names of methods.
-        tasks: Names of tasks.
+        tasks: Names of tasks; "jsonl:FILE" for a file of questions, looked for from the working folder.
         options: Settings of the methods, as with -o.
         optional: Leave a task out, with a note, where its data are not on this machine.
         conditions: What differs from the suite's [conditions].

@@ -61,15 +61,37 @@ class Task(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     card: ClassVar[TaskCard]
     has_corpus: ClassVar[bool] = True
-    """Whether there are passages to retrieve; if not, `corpus` raises a UserError."""
+    """Whether the task brings passages to retrieve.
+
+    If not, `corpus` raises a UserError, and `supporting` can only name passages of a corpus that is given
+    with --corpus.
+    """
+    reads_file: ClassVar[bool] = False
+    """Whether the questions are a file of the user's: `TASKS.load("NAME:FILE")` then gives the class that
+    `of_file` makes, and the class that is called NAME alone is no task yet but a card."""
+    file: ClassVar[Path | None] = None
+    """The file that `of_file` bound the class to."""
 
     own_parts: ClassVar[tuple[str, ...]] = ()
     """What a prediction in the dataset's own format gives beside the answer, e.g. ("sp",)."""
 
     def __init__(self, data_dir: Path | None = None) -> None:
-        if data_dir is None and os.environ.get(DATA_VARIABLE):
-            data_dir = Path(os.environ[DATA_VARIABLE])
-        self.data_dir = data_dir
+        self.data_dir = data_folder(data_dir)
+
+    @classmethod
+    def of_file(cls, file: str) -> type[Task]:
+        """The task of the questions in a user's file, for classes with `reads_file`.
+
+        Args:
+            file: What stands behind the colon of NAME:FILE.
+
+        Raises:
+            UserError: The task reads no such file (the default), or none is named. Whether it exists is
+                found when it is read.
+        """
+        raise UserError(
+            f"task {cls.name} reads no file of yours: write {cls.name} instead of {cls.name}:{file}"
+        )
 
     @abstractmethod
     def examples(self, split: str) -> Sequence[Example]:
@@ -129,6 +151,12 @@ class Task(ABC):
     def unknown_split(self, split: str) -> UserError:
         """The error for a split that this task does not have."""
         return UserError(f"task {self.name} has no split {split!r}: use one of {', '.join(self.card.splits)}")
+
+
+def data_folder(given: Path | None) -> Path | None:
+    """The folder of data files: the one that is given, else what RAGTRIALS_DATA names, if anything."""
+    named = os.environ.get(DATA_VARIABLE)
+    return Path(named) if given is None and named else given
 
 
 def sample(examples: Sequence[Example], limit: int | None) -> list[Example]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from ragtrials.corpora import file_corpus
 from ragtrials.data import Corpus, Passage
-from ragtrials.files import find_data_file, read_jsonl, read_table
-from ragtrials.records import Record
+from ragtrials.errors import UserError
+from ragtrials.files import find_data_file, read_table
 
 
 def has_corpus_file(data_dir: Path | None, task: str) -> bool:
@@ -17,7 +18,7 @@ def has_corpus_file(data_dir: Path | None, task: str) -> bool:
 
 
 def corpus_file(data_dir: Path | None, task: str) -> Corpus:
-    """The corpus in the folder of a task: JSON lines of `id`, `title` (may be empty) and `text`, streamed.
+    """The corpus in the folder of a task, JSON lines as `ragtrials.corpora` reads them, streamed.
 
     Its name says that it is a local file and nothing about where its passages come from; its digest tells
     two of them apart.
@@ -25,8 +26,11 @@ def corpus_file(data_dir: Path | None, task: str) -> Corpus:
     Raises:
         UserError: There is none.
     """
-    path = find_data_file(data_dir, task, "corpus", ["jsonl"])
-    return Corpus(f"{task}-local-pool", lambda: map(_passage, read_jsonl(path)))
+    try:
+        path = find_data_file(data_dir, task, "corpus", ["jsonl"])
+    except UserError as error:
+        raise UserError(f"{error} (or search another corpus with --corpus)") from error
+    return file_corpus(path, f"{task}-local-pool")
 
 
 def pooled(name: str, paragraphs: Callable[[], Iterable[Passage]]) -> Corpus:
@@ -49,13 +53,6 @@ def gold_passages(data_dir: Path | None, task: str) -> dict[str, tuple[str, ...]
     for record in read_table(path, "\t"):
         found.setdefault(record.text("qid"), []).append(record.text("docid"))
     return {question: tuple(dict.fromkeys(passages)) for question, passages in found.items()}
-
-
-def _passage(record: Record) -> Passage:
-    title = record.fields.get("title") or ""
-    if not isinstance(title, str):
-        raise record.error(f"field 'title' must be text, not {type(title).__name__}")
-    return Passage(record.identifier("id"), title, record.text("text"))
 
 
 def _each_once(paragraphs: Iterable[Passage]) -> Iterator[Passage]:

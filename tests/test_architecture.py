@@ -28,7 +28,7 @@ GROUND |= {
     "ragtrials.seeding",
     "ragtrials.files",
 }
-GROUND |= {"ragtrials.cache", "ragtrials.records", "ragtrials.hub"}
+GROUND |= {"ragtrials.cache", "ragtrials.corpora", "ragtrials.hub", "ragtrials.notes", "ragtrials.records"}
 CONTRACTS = GROUND | {"ragtrials.method", "ragtrials.task"}
 ALLOWED = {
     "ragtrials.registry": CONTRACTS,
@@ -50,6 +50,7 @@ ALLOWED = {
         "ragtrials.data",
         "ragtrials.files",
         "ragtrials.records",
+        "ragtrials.corpora",
         "ragtrials.hub",
         "ragtrials.task",
         "ragtrials.metrics",

@@ -16,11 +16,16 @@ data_dir = click.option(
     help="Folder with one sub-folder of data files per task [default: RAGTRIALS_DATA].",
 )
 
+corpus = click.option(
+    "--corpus", help='What is searched: a .jsonl or .tsv file, or "wiki18-100w" [default: the task\'s own].'
+)
+
 _CONDITIONS = (
     click.option("--seed", type=int, help="Decides few-shot examples and sampling."),
     click.option("--profile", help="Ready settings of the method: paper, laptop or smoke."),
     click.option("--model", help='"quickstart", a model folder, or a Hugging Face id[@revision].'),
     click.option("--retriever", help="See `ragtrials list retrievers`."),
+    corpus,
     click.option("--split", help="Split to evaluate [default: the one the task reports]."),
     click.option("--limit", type=int, help="Evaluate so many questions, the same ones for every method."),
     click.option("--chunk", type=int, help="Questions driven together and saved at once."),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-from ragtrials.cache import cache_dir, cache_error
 from ragtrials.errors import UserError
+from ragtrials.notes import noted_digest
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _TOKENIZERS = (
@@ -32,17 +31,15 @@ def checked_digest(folder: Path) -> str:
     Raises:
         UserError: A file is missing or damaged, or the cache cannot be written.
     """
-    note = cache_dir() / "digests" / f"{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]}.json"
-    try:
-        stamp = [_stamp(folder, file) for file in _files(folder)]
-        if (digest := _noted(note, stamp)) is not None:
-            return digest
+
+    def compute() -> str:
         check_folder(folder)
-        digest = _digest(folder)
+        return _digest(folder)
+
+    try:
+        return noted_digest(folder, _files(folder), compute)
     except OSError as error:
         raise UserError(f"{error.filename or folder}: cannot be read ({error.strerror})") from error
-    _write_note(note, {"files": stamp, "digest": digest})
-    return digest
 
 
 def check_folder(folder: Path) -> None:
@@ -111,11 +108,6 @@ def _files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and file.is_file())
 
 
-def _stamp(folder: Path, file: Path) -> list[str | int]:
-    stat = file.stat()
-    return [file.relative_to(folder).as_posix(), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-
-
 def _digest(folder: Path) -> str:
     sha = hashlib.sha256()
     for file in _files(folder):
@@ -124,28 +116,3 @@ def _digest(folder: Path) -> str:
             while block := stream.read(1 << 20):
                 sha.update(block)
     return sha.hexdigest()
-
-
-def _noted(note: Path, stamp: list[list[str | int]]) -> str | None:
-    try:
-        content = json.loads(note.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError):  # a cache that cannot be used is told when writing to it
-        return None
-    if isinstance(content, dict) and content.get("files") == stamp:
-        digest = content.get("digest")
-        return digest if isinstance(digest, str) else None
-    return None
-
-
-def _write_note(note: Path, content: dict[str, Any]) -> None:
-    """Whole or not at all, so that a reader beside us never sees half a note."""
-    work = note.with_suffix(f".{os.getpid()}")
-    try:
-        note.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            work.write_text(json.dumps(content), encoding="utf-8")
-            work.replace(note)
-        finally:
-            work.unlink(missing_ok=True)
-    except OSError as error:
-        raise cache_error(error) from error
