@@ -145,7 +145,7 @@ def _scores(
 
 
 def _answer_scores(task: Task, example: Example, prediction: Prediction) -> tuple[str, dict[str, float]]:
-    if isinstance(prediction, tuple) and len(prediction) != 1:
+    if isinstance(prediction, tuple) and (task.several_answers or len(prediction) > 1):
         return _text(prediction), task.score_several(prediction, example)
     answer = _text(prediction)
     return answer, task.score(answer, example)

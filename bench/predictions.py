@@ -27,6 +27,7 @@ from ragtrials.files import (
     read_json_object,
     read_jsonl,
 )
+from ragtrials.parquet import read_columns
 from ragtrials.records import Record
 
 Prediction: TypeAlias = "str | tuple[str, ...] | None"
@@ -136,13 +137,7 @@ def _take_object(found: Predictions, whole: Record) -> None:
 def _take_parquet(found: Predictions) -> None:
     import polars
 
-    try:
-        frame = polars.read_parquet(found.path, columns=["id", "prediction"])
-    except polars.exceptions.ColumnNotFoundError as error:
-        raise UserError(f"{found.path}: it needs the columns 'id' and 'prediction'") from error
-    except (OSError, polars.exceptions.PolarsError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{found.path} is no readable parquet file: {reason}") from error
+    frame = read_columns(found.path, ["id", "prediction"], "make it again")
     ids = frame["id"].cast(polars.String) if frame["id"].dtype.is_integer() else frame["id"]
     if ids.dtype != polars.String or ids.null_count():
         raise UserError(f"{found.path}: the column 'id' must hold texts or whole numbers, and no null")

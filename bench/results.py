@@ -12,6 +12,7 @@ from typing import Any
 from ragtrials.chunks import write_atomically
 from ragtrials.config import parse, plain
 from ragtrials.errors import UserError
+from ragtrials.parquet import read_columns
 from ragtrials.signature import digest
 from ragtrials.stats import Estimate
 
@@ -119,14 +120,8 @@ class Stored:
         Raises:
             UserError: predictions.parquet is missing or damaged, or does not agree with the record.
         """
-        import polars
-
         path = self.folder / PREDICTIONS_FILE
-        try:
-            frame = polars.read_parquet(path, columns=["id", metric])
-        except (OSError, polars.exceptions.PolarsError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise UserError(f"{path}: cannot be read ({reason}); run again with --overwrite") from error
+        frame = read_columns(path, ["id", metric], "run again with --overwrite")
         values = dict(zip(frame["id"].to_list(), frame[metric].to_list(), strict=True))
         expected = self.record.scores[metric].mean
         if len(values) != self.record.n or abs(sum(values.values()) / len(values) - expected) > 1e-9:

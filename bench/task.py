@@ -72,6 +72,8 @@ class Task(ABC):
     file: ClassVar[Path | None] = None
     """The file that `of_file` bound the class to."""
 
+    several_answers: ClassVar[bool] = False
+    """Whether a question may have several answers, so that a prediction may be a list of them."""
     own_parts: ClassVar[tuple[str, ...]] = ()
     """What a prediction in the dataset's own format gives beside the answer, e.g. ("sp",)."""
 
@@ -124,11 +126,7 @@ class Task(ABC):
         return scores
 
     def score_several(self, answers: Sequence[str], example: Example) -> dict[str, float]:
-        """The scores of a prediction that is a list of answers, for tasks whose questions have several.
-
-        Raises:
-            UserError: The task takes one answer (the default).
-        """
+        """The scores of a prediction that is a list of answers; needed where `several_answers` is set."""
         raise UserError(f"task {self.name} takes one answer to a question, not a list of {len(answers)}")
 
     def score_parts(self, answer: str | None, parts: Mapping[str, Any], example: Example) -> dict[str, float]:

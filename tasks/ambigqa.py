@@ -52,6 +52,7 @@ class AmbigQA(Task):
 
     name = "ambigqa"
     aliases = ("ambignq", "ambig_qa")
+    several_answers = True
     card = TaskCard(
         title="AmbigQA (AmbigNQ)",
         version="1",

@@ -29,6 +29,7 @@ GROUND |= {
     "ragtrials.files",
 }
 GROUND |= {"ragtrials.cache", "ragtrials.corpora", "ragtrials.hub", "ragtrials.notes", "ragtrials.records"}
+GROUND |= {"ragtrials.parquet"}
 CONTRACTS = GROUND | {"ragtrials.method", "ragtrials.task"}
 ALLOWED = {
     "ragtrials.registry": CONTRACTS,
@@ -61,6 +62,8 @@ ALLOWED = {
     "ragtrials.chunks": GROUND | {"ragtrials.driver"},
     "ragtrials.results": GROUND | {"ragtrials.chunks"},
     "ragtrials.leaderboard": GROUND | {"ragtrials.results"},
+    "ragtrials.predictions": GROUND,
+    "ragtrials.judging": CONTRACTS | {"ragtrials.predictions"},
 }
 ALLOWED |= dict.fromkeys(sorted(GROUND - {"ragtrials.registry"}), GROUND - {"ragtrials.registry"})
 HEAVY = {
