@@ -63,16 +63,10 @@ def _write_rows(path: Path, judgement: Judgement) -> None:
     import polars
 
     from ragtrials.chunks import write_atomically
-    from ragtrials.errors import UserError
 
     buffer = io.BytesIO()
     polars.DataFrame(judgement.rows, infer_schema_length=None).write_parquet(buffer, compression="zstd")
-    try:
-        write_atomically(path, buffer.getvalue())
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}; name another --per-example"
-        ) from error
+    write_atomically(path, buffer.getvalue())
 
 
 def _plain(task: Task, split: str, judgement: Judgement) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def test_wrong_requests_are_one_line(here: Path) -> None:
         (("p.jsonl", "-t", "hotpotqua"), "unknown task 'hotpotqua'; did you mean 'hotpotqa'?"),
         (("p.jsonl", "-t", "hotpotqa", "--split", "test"), "hotpotqa has no split 'test'"),
         (("p.jsonl", "-t", "nq"), "put nq/dev.jsonl[.gz] into a folder"),
-        (("p.jsonl", "-t", "hotpotqa", "--per-example", "no/rows.parquet"), "cannot write no/rows.parquet"),
+        (("p.jsonl", "-t", "hotpotqa", "--per-example", "p.jsonl/rows"), "cannot write p.jsonl/rows"),
     ):
         result = call("score", *words)
         assert result.exit_code == 2, words
