@@ -2,7 +2,8 @@
 
 A table is a folder of four flat files: all strings as one UTF-8 blob, where each string ends in it, the
 sorted 64-bit hashes of the rows' keys, and the row each hash belongs to. Nothing is read before it is
-asked for, so a table of 21 million rows opens as fast as one of twenty.
+asked for, so a table of 21 million rows opens as fast as one of twenty; and what was read is given back
+to the system from time to time, so that whoever reads all of a table does not hold all of it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ BUFFERED_ROWS = 2**16
 
 SORTED_ROWS = 2**21
 """Rows whose hashes are sorted in memory together. With `BUFFERED_ROWS` it bounds the memory of writing."""
+
+RELEASED_BYTES = 2**27
+"""Mapped bytes that reading may bring into the process before they are given back."""
+
+_AROUND = 2**16
+"""What one read may bring in beside its own bytes: the system maps the pages around them as well."""
 
 Integers: TypeAlias = "memoryview | array[int]"
 
@@ -53,9 +60,10 @@ class StringTable:
             card = json.loads((folder / _CARD).read_text("utf-8"))
             if card["format"] != FORMAT:
                 raise ValueError(f"{_CARD} has format {card['format']}, not {FORMAT}")
-            self._strings = _Strings(folder, card["rows"], card["width"])
-            self._hashes = _mapped_integers(folder / _HASHES, "Q", card["rows"])
-            self._rows = _mapped_integers(folder / _ROWS, "q", card["rows"])
+            self._maps = _Maps()
+            self._strings = _Strings(folder, card["rows"], card["width"], self._maps)
+            self._hashes = self._maps.integers(folder / _HASHES, "Q", card["rows"])
+            self._rows = self._maps.integers(folder / _ROWS, "q", card["rows"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise damaged(folder, error) from error
 
@@ -78,6 +86,8 @@ class StringTable:
 
     def position(self, key: str) -> int | None:
         """The row whose first string is `key`, or None."""
+        # The last 13 steps of a binary search stay within `_AROUND`; those before read somewhere else.
+        self._maps.count(max(2, len(self).bit_length() - 11) * _AROUND)
         wanted = _hash(key)
         place = bisect_left(self._hashes, wanted)
         while place < len(self) and self._hashes[place] == wanted:
@@ -99,7 +109,7 @@ def write_table(folder: Path, rows: Iterable[Sequence[str]], width: int) -> int:
     """
     unsorted = folder / "hashes.unsorted"
     count = _write_strings(folder, unsorted, rows)
-    strings = _Strings(folder, count, width)
+    strings = _Strings(folder, count, width, _Maps())
     _write_sorted_hashes(folder, unsorted, strings)
     unsorted.unlink()
     card = {"format": FORMAT, "rows": count, "width": width}
@@ -112,17 +122,53 @@ def damaged(folder: Path, reason: Exception) -> UserError:
     return UserError(f"{folder} cannot be used ({reason}); delete this folder, it will be made again")
 
 
+class _Maps:
+    """Files that are mapped into memory, and how much was read of them since their pages were given back."""
+
+    def __init__(self) -> None:
+        self._maps: list[mmap.mmap] = []
+        self._read = 0
+
+    def content(self, path: Path, size: int) -> mmap.mmap | bytes:
+        """The content of a file that must have this size."""
+        actual = path.stat().st_size
+        if actual != size:
+            raise ValueError(f"{path.name} has {actual} bytes instead of {size}")
+        if size == 0:  # an empty file cannot be mapped
+            return b""
+        with path.open("rb") as file:
+            self._maps.append(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return self._maps[-1]
+
+    def integers(self, path: Path, code: Literal["q", "Q"], count: int) -> Integers:
+        """The content of a file that must hold so many integers."""
+        data = self.content(path, 8 * count)
+        return memoryview(data).cast(code) if count else array(code)
+
+    def count(self, size: int) -> None:
+        """Count bytes that are read; where they have become many, give all pages back to the system.
+
+        Only the process lets go of them: as long as the system has memory to spare, they stay in its cache.
+        """
+        self._read += size
+        if self._read >= RELEASED_BYTES and hasattr(mmap, "MADV_DONTNEED"):
+            self._read = 0
+            for pages in self._maps:
+                pages.madvise(mmap.MADV_DONTNEED)
+
+
 class _Strings:
     """The blob and its offsets, without the way from a key to its row."""
 
-    def __init__(self, folder: Path, rows: int, width: int) -> None:
-        self.rows, self._width = rows, width
-        self._ends = _mapped_integers(folder / _ENDS, "q", rows * width + 1)
-        self._blob = _mapped(folder / _BLOB, self._ends[rows * width])
+    def __init__(self, folder: Path, rows: int, width: int, maps: _Maps) -> None:
+        self.rows, self._width, self._maps = rows, width, maps
+        self._ends = maps.integers(folder / _ENDS, "q", rows * width + 1)
+        self._blob = maps.content(folder / _BLOB, self._ends[rows * width])
 
     def row(self, row: int) -> tuple[str, ...]:
         first = row * self._width
         ends = self._ends[first : first + self._width + 1].tolist()
+        self._maps.count(ends[-1] - ends[0] + 2 * _AROUND)
         return tuple(self._text(start, end) for start, end in pairwise(ends))
 
     def key(self, row: int) -> str:
@@ -193,18 +239,3 @@ def _refuse_duplicates(strings: _Strings, rows: Sequence[int]) -> None:
 def _hash(key: str) -> int:
     digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
-
-
-def _mapped(path: Path, size: int) -> mmap.mmap | bytes:
-    actual = path.stat().st_size
-    if actual != size:
-        raise ValueError(f"{path.name} has {actual} bytes instead of {size}")
-    if size == 0:  # an empty file cannot be mapped
-        return b""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _mapped_integers(path: Path, code: Literal["q", "Q"], count: int) -> Integers:
-    data = _mapped(path, 8 * count)
-    return memoryview(data).cast(code) if count else array(code)

@@ -107,6 +107,28 @@ def test_memory_of_writing_does_not_grow_with_the_rows(
     assert large < 1.5 * small
 
 
+def resident(path: Path) -> int:
+    """Bytes of a mapped file that count as memory of this process."""
+    _, _, behind = Path("/proc/self/smaps").read_text().partition(str(path))
+    return int(behind.partition("Rss:")[2].split()[0]) * 1024
+
+
+@pytest.mark.parametrize("how", ["in order", "by key"])
+def test_a_table_that_is_read_through_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    rows = [(str(n), "x" * 1000) for n in range(12_000)]
+    held = {}
+    for released in (2**20, 2**40):
+        monkeypatch.setattr(strings, "RELEASED_BYTES", released)
+        table = table_of(tmp_path / str(released), rows)
+        found = table if how == "in order" else (table[table.position(key) or 0] for key, _ in rows)
+        assert [row[0] for row in found] == [key for key, _ in rows]
+        held[released] = resident(tmp_path / str(released) / "strings.utf8")
+    assert held[2**40] >= 12_000_000
+    assert held[2**20] <= 3 * 2**20
+
+
 FILES = ["strings.utf8", "ends.i64", "hashes.u64", "rows.i64", "table.json"]
 
 
