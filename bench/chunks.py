@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,5 +103,6 @@ def write_atomically(path: Path, data: bytes) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # where its folder cannot even be looked into
+            temporary.unlink()
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
