@@ -25,6 +25,8 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
+from measuring import memory
+
 from ragtrials.data import Corpus, Passage
 from ragtrials.retrieval.build import index_info, load_retriever, open_store
 
@@ -54,14 +56,6 @@ def from_file(file: Path) -> Iterator[Passage]:
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             yield Passage(**json.loads(line))
-
-
-def memory(field: str) -> int:
-    """Bytes of a line of /proc/self/status. (`ru_maxrss` would begin with the parent's size.)"""
-    for line in Path("/proc/self/status").read_text("utf-8").splitlines():
-        if line.startswith(f"{field}:"):
-            return int(line.split()[1]) * 1024
-    raise SystemExit(f"this kernel does not report {field}")
 
 
 def queries_of(corpus: Corpus, count: int) -> list[str]:
