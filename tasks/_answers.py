@@ -7,9 +7,10 @@ import hashlib
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ragtrials.data import Example
 from ragtrials.records import Record
 
 
@@ -60,6 +61,34 @@ def blanks(texts: Sequence[str]) -> dict[str, int]:
     """For `meta`: how many blank answers were dropped, {} if none."""
     count = sum(not text.strip() for text in texts)
     return {"blank_answers": count} if count else {}
+
+
+def example(
+    record: Record,
+    key: str,
+    field: str,
+    texts: Sequence[str],
+    *,
+    supporting: tuple[str, ...] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> Example:
+    """The example of a record that has one answer.
+
+    Args:
+        record: Its `question` is asked.
+        key: The example's id.
+        field: The field that the answer comes from, for the error.
+        texts: The answer's aliases as published. Blank ones are dropped and counted in `meta`.
+        supporting: Ids of the gold passages.
+        meta: What else the record says.
+    """
+    return Example(
+        id=key,
+        question=record.text("question"),
+        answers=(aliases(record, field, texts),),
+        supporting=supporting,
+        meta={**(meta or {}), **blanks(texts)},
+    )
 
 
 def named_by_question(records: Iterable[Record], field: str) -> Iterator[tuple[str, Record]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ class Hub:
         revision: The commit that is read.
         splits: The hub's name of each published split.
         rows: How many records each published split has.
-        original_layout: Turns the hub's columns back into the fields of the published file.
+        original_layout: Turns the hub's columns back into the fields of the published file; by default they
+            are those.
     """
 
     dataset: str
@@ -30,7 +32,7 @@ class Hub:
     revision: str
     splits: Mapping[str, str]
     rows: Mapping[str, int]
-    original_layout: Callable[[Record], Mapping[str, Any]]
+    original_layout: Callable[[Record], Mapping[str, Any]] = attrgetter("fields")
 
     def records(self, split: str, instead: str) -> Iterator[Record]:
         """The records of a published split; `instead` says where a local file would be looked for."""

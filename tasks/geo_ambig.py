@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from ragtrials.data import Corpus, Example
 from ragtrials.task import Task, TaskCard
-from ragtrials.tasks import _geo_card, _geo_passages
+from ragtrials.tasks import _geo_passages
+from ragtrials.tasks._geo_card import geo_card
 from ragtrials.tasks._geo_namesakes import namesake_questions
 from ragtrials.tasks._geo_world import world
 from ragtrials.tasks._several import answers_in, score_annotations
@@ -25,19 +26,9 @@ class GeoAmbig(Task):
     """
 
     name: ClassVar[str] = "geo_ambig"
-    card: ClassVar[TaskCard] = TaskCard(
-        title="geo_ambig",
-        version="1",
-        source=_geo_card.SOURCE,
-        revision=_geo_card.REVISION,
-        licence=_geo_card.LICENCE,
-        sizes={"train": 1120, "dev": 300, "test": 500, "corpus": _geo_card.CORPUS_SIZE},
-        metrics=("ambigqa_v1", "containment_v1"),
-        main_metric="f1",
-        reported_split="test",
-        splits=_geo_card.SPLITS,
-        citation=_geo_card.CITATION,
-        checksums=_geo_card.SOURCE_CHECKSUMS,
+    several_answers: ClassVar[bool] = True
+    card: ClassVar[TaskCard] = geo_card(
+        "geo_ambig", {"train": 1120, "dev": 300, "test": 500}, ("ambigqa_v1", "containment_v1")
     )
 
     def examples(self, split: str) -> Sequence[Example]:

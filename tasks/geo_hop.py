@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from ragtrials.data import Corpus, Example
 from ragtrials.task import Task, TaskCard
-from ragtrials.tasks import _geo_card, _geo_passages
+from ragtrials.tasks import _geo_passages
 from ragtrials.tasks._geo_bridge import bridge_questions
+from ragtrials.tasks._geo_card import geo_card
 from ragtrials.tasks._geo_compare import comparison_questions
 from ragtrials.tasks._geo_world import world
 
@@ -26,19 +27,8 @@ class GeoHop(Task):
     """
 
     name: ClassVar[str] = "geo_hop"
-    card: ClassVar[TaskCard] = TaskCard(
-        title="geo_hop",
-        version="1",
-        source=_geo_card.SOURCE,
-        revision=_geo_card.REVISION,
-        licence=_geo_card.LICENCE,
-        sizes={"train": 3000, "dev": 300, "test": 600, "corpus": _geo_card.CORPUS_SIZE},
-        metrics=("hotpotqa_v1", "containment_v1"),
-        main_metric="f1",
-        reported_split="test",
-        splits=_geo_card.SPLITS,
-        citation=_geo_card.CITATION,
-        checksums=_geo_card.SOURCE_CHECKSUMS,
+    card: ClassVar[TaskCard] = geo_card(
+        "geo_hop", {"train": 3000, "dev": 300, "test": 600}, ("hotpotqa_v1", "containment_v1")
     )
 
     def examples(self, split: str) -> Sequence[Example]:

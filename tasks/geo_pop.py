@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from ragtrials.data import Corpus, Example
 from ragtrials.task import Task, TaskCard
-from ragtrials.tasks import _geo_card, _geo_passages
+from ragtrials.tasks import _geo_passages
+from ragtrials.tasks._geo_card import geo_card
 from ragtrials.tasks._geo_facts import fact_questions
 from ragtrials.tasks._geo_world import world
 
@@ -24,19 +25,8 @@ class GeoPop(Task):
     """One fact each. `meta` has "relation", "subject", "popularity" (inhabitants), "wording", "entities"."""
 
     name: ClassVar[str] = "geo_pop"
-    card: ClassVar[TaskCard] = TaskCard(
-        title="geo_pop",
-        version="1",
-        source=_geo_card.SOURCE,
-        revision=_geo_card.REVISION,
-        licence=_geo_card.LICENCE,
-        sizes={"train": 3027, "dev": 294, "test": 990, "corpus": _geo_card.CORPUS_SIZE},
-        metrics=("squad_v1", "containment_v1"),
-        main_metric="f1",
-        reported_split="test",
-        splits=_geo_card.SPLITS,
-        citation=_geo_card.CITATION,
-        checksums=_geo_card.SOURCE_CHECKSUMS,
+    card: ClassVar[TaskCard] = geo_card(
+        "geo_pop", {"train": 3027, "dev": 294, "test": 990}, ("squad_v1", "containment_v1")
     )
 
     def examples(self, split: str) -> Sequence[Example]:

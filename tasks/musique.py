@@ -24,7 +24,6 @@ _HUB = Hub(
     revision="c8f4f8c9465fb69d31a8eae894c3fd509c4ca321",
     splits={"train": "train", "dev": "validation"},
     rows=_SIZES,
-    original_layout=lambda row: row.fields,
 )
 _FILES = Files("musique", ("train", "dev"), "jsonl", read_jsonl, _HUB)
 _PARAGRAPH = {"idx": int, "title": str, "paragraph_text": str, "is_supporting": bool}
@@ -119,19 +118,14 @@ def _example(record: Record, golds: Mapping[str, tuple[str, ...]] | None) -> Exa
     support = [paragraph for paragraph in _paragraphs(record) if paragraph["is_supporting"]]
     answers = [record.text("answer"), *record.items("answer_aliases", str)]
     decomposition = record.fields.get("question_decomposition")
-    return Example(
-        id=key,
-        question=record.text("question"),
-        answers=(_answers.aliases(record, "answer", answers),),
-        supporting=_ids(support) if golds is None else golds.get(key, ()),
-        meta={
-            "type": key.split("__")[0],
-            "answerable": True,
-            "support": [paragraph["idx"] for paragraph in support],
-            **({"question_decomposition": decomposition} if decomposition is not None else {}),
-            **_answers.blanks(answers),
-        },
-    )
+    meta = {
+        "type": key.split("__")[0],
+        "answerable": True,
+        "support": [paragraph["idx"] for paragraph in support],
+        **({"question_decomposition": decomposition} if decomposition is not None else {}),
+    }
+    supporting = _ids(support) if golds is None else golds.get(key, ())
+    return _answers.example(record, key, "answer", answers, supporting=supporting, meta=meta)
 
 
 def _paragraphs(record: Record) -> list[dict[str, Any]]:

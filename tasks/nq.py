@@ -21,7 +21,6 @@ _HUB = Hub(
     revision="5dd9790a83002ad084ddeb7c420dc716852c6f28",
     splits={"train": "train", "dev": "validation"},
     rows=_SIZES,
-    original_layout=lambda row: row.fields,
 )
 _FILES = Files("nq", ("train", "dev"), "jsonl", read_jsonl, _HUB)
 
@@ -81,9 +80,4 @@ class NQ(Task):
         records = _FILES.records(self.data_dir, published)
         for key, record in _answers.named_by_question(records, "question"):
             texts = _answers.texts_of(record, "answer", record.value("answer"))
-            yield Example(
-                id=key,
-                question=record.text("question"),
-                answers=(_answers.aliases(record, "answer", texts),),
-                meta=_answers.blanks(texts),
-            )
+            yield _answers.example(record, key, "answer", texts)

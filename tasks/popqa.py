@@ -19,7 +19,6 @@ _HUB = Hub(
     revision="098765c79ea10a2cb19c828324e33281b8336ec0",
     splits={"test": "test"},
     rows=_SIZES,
-    original_layout=lambda row: row.fields,
 )
 _FILES = Files("popqa", ("train", "test"), "tsv", partial(read_table, delimiter="\t"), _HUB)
 
@@ -78,19 +77,14 @@ class PopQA(Task):
 def _example(record: Record, golds: Mapping[str, tuple[str, ...]]) -> Example:
     key = record.identifier("id")
     answers = _answers.json_texts(record, "possible_answers")
-    return Example(
-        id=key,
-        question=record.text("question"),
-        answers=(_answers.aliases(record, "possible_answers", answers),),
-        supporting=golds.get(key, ()),
-        meta={
-            "subject": record.text("subj"),
-            "relation": record.text("prop"),
-            "object": record.text("obj"),
-            "popularity": _views(record),
-            **_answers.blanks(answers),
-        },
-    )
+    meta = {
+        "subject": record.text("subj"),
+        "relation": record.text("prop"),
+        "object": record.text("obj"),
+        "popularity": _views(record),
+    }
+    supporting = golds.get(key, ())
+    return _answers.example(record, key, "possible_answers", answers, supporting=supporting, meta=meta)
 
 
 def _views(record: Record) -> int:

@@ -91,13 +91,8 @@ def _example(record: Record) -> Example:
     if not all(isinstance(answer.get("text"), str) for answer in answers):
         raise record.error("field 'answers' holds one without text")
     texts = [answer["text"] for answer in answers]
-    return Example(
-        id=record.text("id"),
-        question=record.text("question"),
-        answers=(_answers.aliases(record, "answers", texts),),
-        supporting=(_passage(record).id,),
-        meta={"title": record.text("title"), **_answers.blanks(texts)},
-    )
+    supporting, meta = (_passage(record).id,), {"title": record.text("title")}
+    return _answers.example(record, record.text("id"), "answers", texts, supporting=supporting, meta=meta)
 
 
 def _passage(record: Record) -> Passage:

@@ -61,9 +61,4 @@ class TriviaQA(Task):
         records = _FILES.records(self.data_dir, published)
         for key, record in _answers.named_by_question(records, "question"):
             texts = _answers.python_texts(record, "answers")
-            yield Example(
-                id=key,
-                question=record.text("question"),
-                answers=(_answers.aliases(record, "answers", texts),),
-                meta=_answers.blanks(texts),
-            )
+            yield _answers.example(record, key, "answers", texts)

@@ -75,12 +75,5 @@ class WebQuestions(Task):
         for key, record in _answers.named_by_question(records, "question"):
             texts = _answers.texts_of(record, "answer", record.value("answer"))
             known = record.fields.get("id") is not None
-            yield Example(
-                id=key,
-                question=record.text("question"),
-                answers=(_answers.aliases(record, "answer", texts),),
-                meta={
-                    **({"published_id": record.identifier("id")} if known else {}),
-                    **_answers.blanks(texts),
-                },
-            )
+            meta = {"published_id": record.identifier("id")} if known else {}
+            yield _answers.example(record, key, "answer", texts, meta=meta)
