@@ -7,24 +7,19 @@ or record. Text that UTF-8 cannot hold (lone surrogates) is refused here, before
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
 import json
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ragtrials.errors import UserError
 from ragtrials.records import Record
+from ragtrials.text_files import chunks, numbered_lines
 
-_CHUNK = 1 << 20
-_GZIP_MAGIC = b"\x1f\x8b"
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE = "a text holds a lone surrogate (half of an escaped character)"
@@ -90,16 +85,10 @@ def holds_one_object(path: Path) -> bool:
     return not window.peek()
 
 
-def first_bytes(path: Path) -> bytes:
-    """The first bytes of a file, unpacked, to tell formats apart."""
-    with _opened(path) as file:
-        return file.read(64)
-
-
 def read_jsonl(path: Path) -> Iterator[Record]:
     """The objects of a file with one JSON object a line; blank lines are skipped."""
     empty = True
-    for number, line in _lines(path):
+    for number, line in numbered_lines(path):
         if not line.strip():
             continue
         try:
@@ -131,7 +120,7 @@ def read_table(path: Path, delimiter: str, columns: Sequence[str] | None = None)
         delimiter: "," or a tab.
         columns: The columns' names if the file has no header line.
     """
-    lines = (line for _, line in _lines(path))
+    lines = (line for _, line in numbered_lines(path))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     names, empty, start = columns, True, 1
     while True:
@@ -187,7 +176,7 @@ class _Window:
         self.position = 0
         self._path = path
         self._line = 1
-        self._chunks = _chunks(path)
+        self._chunks = chunks(path)
 
     def peek(self) -> str:
         """The next character that is not white space; "" at the end of the file."""
@@ -249,52 +238,6 @@ class _Window:
             self._line += self.text.count("\n", 0, self.position)
             self.text, self.position = "".join(parts), 0
         return size > 0
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    try:
-        with path.open("rb") as raw:
-            if raw.peek(2)[:2] == _GZIP_MAGIC:
-                with gzip.GzipFile(fileobj=raw) as unzipped:
-                    yield unzipped  # type: ignore[misc]
-            else:
-                yield raw
-    except FileNotFoundError as error:
-        raise UserError(f"{path} does not exist") from error
-    except EOFError as error:
-        raise UserError(f"{path} is a truncated gzip file: fetch it again") from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"{path} is a damaged gzip file ({error}): fetch it again") from error
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def _chunks(path: Path) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    read = 0
-    with _opened(path) as file:
-        while True:
-            chunk = file.read(_CHUNK)
-            held = len(decoder.getstate()[0])
-            try:
-                text = decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError as error:
-                raise UserError(f"{path}: byte {read - held + error.start} is not UTF-8") from error
-            read += len(chunk)
-            yield text
-            if not chunk:
-                return
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines. Only a line feed ends one: other separators occur inside texts."""
-    with _opened(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise UserError(f"{path}: line {number}: byte {error.start} is not UTF-8") from error
 
 
 def _may_be_cut(error: json.JSONDecodeError, length: int) -> bool:

@@ -21,7 +21,6 @@ from ragtrials.errors import UserError
 from ragtrials.files import (
     REPEATED_KEYS,
     JSONObject,
-    first_bytes,
     holds_one_object,
     read_json_array,
     read_json_object,
@@ -29,6 +28,7 @@ from ragtrials.files import (
 )
 from ragtrials.parquet import read_columns
 from ragtrials.records import Record
+from ragtrials.text_files import first_bytes
 
 Prediction: TypeAlias = "str | tuple[str, ...] | None"
 """One text, several answers, or nothing."""

@@ -29,7 +29,7 @@ GROUND |= {
     "ragtrials.files",
 }
 GROUND |= {"ragtrials.cache", "ragtrials.corpora", "ragtrials.hub", "ragtrials.notes", "ragtrials.records"}
-GROUND |= {"ragtrials.parquet"}
+GROUND |= {"ragtrials.parquet", "ragtrials.text_files"}
 CONTRACTS = GROUND | {"ragtrials.method", "ragtrials.task"}
 ALLOWED = {
     "ragtrials.registry": CONTRACTS,
