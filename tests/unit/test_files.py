@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragtrials import files
+from ragtrials import text_files
 from ragtrials.errors import UserError
 from ragtrials.files import find_data_file, read_json_array, read_jsonl, read_table
 from ragtrials.records import Record, unique_ids
@@ -72,7 +72,7 @@ def test_records_are_read_as_written(
 def test_an_array_reads_the_same_wherever_its_chunks_are_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(files, "_CHUNK", size)
+    monkeypatch.setattr(text_files, "_CHUNK", size)
     text = json.dumps([*RECORDS, {"e": "\ud83d\ude00 \\ \u00e9", "t": True, "n": -1.25e-10}] * 2)
     assert fields(read_json_array(written(tmp_path, text.encode()))) == json.loads(text)
 
@@ -137,7 +137,7 @@ def test_damaged_arrays(tmp_path: Path, content: bytes, said: str) -> None:
 def test_a_bad_byte_is_counted_from_the_start_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_CHUNK", 3)
+    monkeypatch.setattr(text_files, "_CHUNK", 3)
     assert "byte 12 is not" in problem(read_json_array, written(tmp_path, '[{"i": "éé'.encode() + b'\xe2"}]'))
 
 
