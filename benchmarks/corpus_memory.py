@@ -3,9 +3,9 @@
     python benchmarks/corpus_memory.py [--passages 1000000] [--fetch 10000] [--check]
 
 A TSV as DPR publishes Wikipedia (passages of 100 words, quoted texts, titles with quotes in them) is
-generated in a temporary folder. Then each step runs in a process of its own: the digest of the file and again from its
-note, writing the passage store, reading all of it in order, and fetching passages by id. "peak" is the
-largest resident size of the process (VmHWM), Python, numpy and the mapped pages of the store included.
+generated in a temporary folder. Then each step runs in a process of its own: the digest of the file, and
+again from its note, writing the passage store, reading all of it in order, and fetching passages by id.
+"peak" is the largest resident size of the process (VmHWM): Python and the mapped pages of the store included.
 With --check the exit code is 1 where a step's peak is above 300 MB.
 """
 
