@@ -11,6 +11,7 @@ from ragtrials.config import plain, suggestion
 from ragtrials.errors import UserError
 from ragtrials.registry import METHODS, TASKS
 from ragtrials.results import read_all
+from ragtrials.task import Task
 
 
 def method(name: str) -> str:
@@ -31,7 +32,7 @@ def method(name: str) -> str:
 
 
 def task(name: str, data_dir: Path | None) -> str:
-    """The task card, and how many examples each split has on this machine."""
+    """The task card, and how many examples each split has on this machine (with what its file lost)."""
     kind = TASKS.load(name)
     card = kind.card
     found = kind(data_dir)
@@ -40,16 +41,26 @@ def task(name: str, data_dir: Path | None) -> str:
         f"source: {card.source}, revision {card.revision}",
         f"licence: {card.licence}",
         f"metrics: {', '.join(card.metrics)}; methods are ranked by {card.main_metric}",
-        "published sizes: " + ", ".join(f"{split} {size:,}" for split, size in card.sizes.items()),
+        *_sizes(card.sizes),
         f"evaluated on: {card.reported_split}",
     ]
     here = found.available_offline()
     for split, text in card.splits.items():
-        count = f"{len(found.examples(split)):,} examples here" if here else "not on this machine"
-        lines.append(f"split {split}: {text} ({count})")
+        lines.append(f"split {split}: {text} ({_count(found, split) if here else 'not on this machine'})")
     lines += [f"checksum {file}: {value}" for file, value in card.checksums.items()]
     lines.append(f"cite: {card.citation}")
     return "\n".join(lines)
+
+
+def _sizes(sizes: Mapping[str, int]) -> list[str]:
+    sizes_text = ", ".join(f"{part} {size:,}" for part, size in sizes.items())
+    return [f"published sizes: {sizes_text}"] if sizes else []
+
+
+def _count(found: Task, split: str) -> str:
+    left_out = len(found.left_out(split))
+    lost = f"; {left_out:,} records of its file left out" if left_out else ""
+    return f"{len(found.examples(split)):,} examples here{lost}"
 
 
 def suite(name: str) -> str:
