@@ -82,7 +82,7 @@ def run_phase(phase: str, corpus: Corpus, queries: int) -> dict[str, Any]:
         shown = {"passages": info.passages, "bytes": info.bytes}
     elif phase == "load":
         retriever = load_retriever("bm25", corpus)
-        arrays = retriever._index.arrays.values()  # type: ignore[attr-defined]
+        arrays = retriever.index.arrays.values()  # type: ignore[attr-defined]
         shown = {"types": sorted({type(array).__name__ for array in arrays})}
         shown["postings"] = sum(array.nbytes for array in arrays)
     elif phase == "copy":

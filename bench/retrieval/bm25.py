@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ragtrials.program import Hit
@@ -11,22 +12,20 @@ from ragtrials.retrieval.checks import check_search
 from ragtrials.retrieval.store import PassageStore
 
 
+@dataclass(frozen=True, slots=True)
 class BM25Retriever:
     """Finds the passages whose words are rare and match the query's.
 
-    Args:
+    Attributes:
         index: Which positions match.
         store: The passages at these positions.
-        signature: What `build.describe_retriever` says of this retriever.
+        signature: What `build.describe_retriever` says of this retriever: name, corpus, settings and library
+            versions.
     """
 
-    def __init__(self, index: BM25Index, store: PassageStore, signature: Mapping[str, Any]) -> None:
-        self._index, self._store, self._signature = index, store, signature
-
-    @property
-    def signature(self) -> Mapping[str, Any]:
-        """Name, corpus, settings and library versions."""
-        return self._signature
+    index: BM25Index
+    store: PassageStore
+    signature: Mapping[str, Any]
 
     def search(
         self, queries: Sequence[str], k: int, example_ids: Sequence[str] | None = None
@@ -41,6 +40,6 @@ class BM25Retriever:
         """
         check_search(queries, k, example_ids)
         return [
-            [Hit(self._store[position], score) for position, score in self._index.top(query, k)]
+            [Hit(self.store[position], score) for position, score in self.index.top(query, k)]
             for query in queries
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ragtrials.errors import UserError
@@ -15,25 +16,20 @@ SAME_SCORE = 1.0
 """The score of every hit here: none of these retrievers ranks."""
 
 
+@dataclass(frozen=True, slots=True)
 class OracleRetriever:
     """Returns the gold passages of the question that asks, whatever the query says.
 
-    Args:
+    Attributes:
         store: The corpus.
         gold: Passage ids by example id, in the order they are returned. Ids that the corpus lacks are
             skipped.
-        signature: What `build.describe_retriever` says of this retriever.
+        signature: What `build.describe_retriever` says of this retriever: name and corpus.
     """
 
-    def __init__(
-        self, store: PassageStore, gold: Mapping[str, Sequence[str]], *, signature: Mapping[str, Any]
-    ) -> None:
-        self._store, self._gold, self._signature = store, gold, signature
-
-    @property
-    def signature(self) -> Mapping[str, Any]:
-        """Name and corpus."""
-        return self._signature
+    store: PassageStore
+    gold: Mapping[str, Sequence[str]]
+    signature: Mapping[str, Any]
 
     def search(
         self, queries: Sequence[str], k: int, example_ids: Sequence[str] | None = None
@@ -50,37 +46,34 @@ class OracleRetriever:
                 "use bm25 for a free question"
             )
         return [
-            [Hit(self._store[position], SAME_SCORE) for position in self._found(i)][:k] for i in example_ids
+            [Hit(self.store[position], SAME_SCORE) for position in self._found(i)][:k] for i in example_ids
         ]
 
     def _found(self, example_id: str) -> Iterator[int]:
-        if example_id not in self._gold:
+        if example_id not in self.gold:
             raise UserError(
                 f"the oracle retriever does not know the question {example_id!r}: it answers only a task's "
                 f"question, whose gold passages are known"
             )
-        for passage_id in dict.fromkeys(self._gold[example_id]):
-            position = self._store.position(passage_id)
+        for passage_id in dict.fromkeys(self.gold[example_id]):
+            position = self.store.position(passage_id)
             if position is not None:
                 yield position
 
 
+@dataclass(frozen=True, slots=True)
 class RandomRetriever:
     """Returns passages drawn at random, the same ones whenever the same question asks the same.
 
-    Args:
+    Attributes:
         store: The corpus.
         seed: Another seed draws other passages.
-        signature: What `build.describe_retriever` says of this retriever.
+        signature: What `build.describe_retriever` says of this retriever: name, corpus and seed.
     """
 
-    def __init__(self, store: PassageStore, seed: int, *, signature: Mapping[str, Any]) -> None:
-        self._store, self._seed, self._signature = store, seed, signature
-
-    @property
-    def signature(self) -> Mapping[str, Any]:
-        """Name, corpus and seed."""
-        return self._signature
+    store: PassageStore
+    seed: int
+    signature: Mapping[str, Any]
 
     def search(
         self, queries: Sequence[str], k: int, example_ids: Sequence[str] | None = None
@@ -93,7 +86,7 @@ class RandomRetriever:
         check_search(queries, k, example_ids)
         asking = example_ids if example_ids is not None else [""] * len(queries)
         return [
-            [Hit(self._store[position], SAME_SCORE) for position in self._draw(example_id, query, k)]
+            [Hit(self.store[position], SAME_SCORE) for position in self._draw(example_id, query, k)]
             for example_id, query in zip(asking, queries, strict=True)
         ]
 
@@ -103,10 +96,10 @@ class RandomRetriever:
         Python's and numpy's generators may draw differently in another version; SHA-256 does not.
         """
         state = hashlib.sha256()
-        for part in (str(self._seed), example_id, query):
+        for part in (str(self.seed), example_id, query):
             encoded = part.encode("utf-8", "surrogatepass")
             state.update(len(encoded).to_bytes(8, "little") + encoded)
-        size = len(self._store)
+        size = len(self.store)
         moved: dict[int, int] = {}
         for place in range(min(k, size)):
             draw = state.copy()
@@ -116,20 +109,15 @@ class RandomRetriever:
             moved[other] = moved.get(place, place)
 
 
+@dataclass(frozen=True, slots=True)
 class EmptyRetriever:
     """Finds nothing, ever; each search still counts as a call.
 
-    Args:
-        signature: What `build.describe_retriever` says of this retriever.
+    Attributes:
+        signature: What `build.describe_retriever` says of this retriever: name and corpus.
     """
 
-    def __init__(self, *, signature: Mapping[str, Any]) -> None:
-        self._signature = signature
-
-    @property
-    def signature(self) -> Mapping[str, Any]:
-        """Name and corpus."""
-        return self._signature
+    signature: Mapping[str, Any]
 
     def search(
         self, queries: Sequence[str], k: int, example_ids: Sequence[str] | None = None
