@@ -136,7 +136,8 @@ def read_table(path: Path, delimiter: str, columns: Sequence[str] | None = None)
         if names is None:
             names = row
             if len(set(names)) != len(names):
-                raise UserError(f"{path}: line {start}: a column name is repeated: {', '.join(names)}")
+                shown = " ".join(", ".join(names).split())  # a quoted name may hold line breaks
+                raise UserError(f"{path}: line {start}: a column name is repeated: {shown}")
             continue
         if len(row) != len(names):
             raise UserError(f"{path}: line {start}: {len(row)} columns instead of {len(names)}")

@@ -130,6 +130,8 @@ def test_columns_stand_in_any_order(tmp_path: Path, header: str) -> None:
         ("c.tsv", "id\ttext\n", "holds no rows below its header"),
         ("c.tsv", "1\tsome text\n2\tmore\n", "line 1 must name the columns id and text"),
         ("c.tsv", "id\ttext\tid\n1\tx\t2\n", "a column name is repeated"),
+        ("c.tsv", '"a\nb"\t"a\nb"\n1\tx\n', "a column name is repeated: a b, a b"),
+        ("c.tsv", '"a\nb"\tc\n1\tx\n', "line 1 must name the columns id and text"),
         ("c.tsv", "id\ttext\n1\tx\ty\n", "line 2: 3 columns instead of 2"),
         ("c.tsv", 'id\ttext\n1\t"x\n', "line 2: "),
         ("c.tsv", "id\ttext\n\tx\n", "field 'id' is empty"),
