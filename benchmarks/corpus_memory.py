@@ -34,10 +34,12 @@ def generate(file: Path, count: int) -> None:
     draw = random.Random(0)
     words = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(2, 9))) for _ in range(20_000)]
     weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
+    stream = draw.choices(words, cum_weights=weights, k=200_000)  # each passage is a stretch of it
     with file.open("w", encoding="utf-8", newline="") as out:
         out.write("id\ttext\ttitle\r\n")
         for number in range(1, count + 1):
-            drawn = draw.choices(words, cum_weights=weights, k=100)
+            first = draw.randrange(len(stream) - 100)
+            drawn = stream[first : first + 100]
             drawn[7] = f'""{drawn[7]}""'
             title = f'"""{drawn[0]}"" {drawn[1]}"' if number % 3 == 0 else f"{drawn[0]} {drawn[1]}"
             out.write(f'{number}\t"{" ".join(drawn)}"\t{title}\r\n')
@@ -89,13 +91,13 @@ def measure(folder: Path, count: int, fetch: int) -> int:
     seconds = time.perf_counter() - began
     print(f"{count:,} passages, {file.stat().st_size / 1e6:,.0f} MB, generated in {seconds:.0f} s")
     environment = {**os.environ, "RAGTRIALS_CACHE": str(folder / "cache")}
-    print(f"{'step':12} {'seconds':>8} {'peak MB':>8}")
+    print(f"{'step':12} {'seconds':>8} {'peak MB':>8}", flush=True)
     highest = 0
     for step in STEPS:
         command = [sys.executable, __file__, "--fetch", str(fetch), "--step", step, str(file)]
         ran = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
         row = json.loads(ran.stdout)
-        print(f"{step:12} {row['seconds']:8.2f} {row['peak'] / 1e6:8.0f}  {row['shown']}")
+        print(f"{step:12} {row['seconds']:8.2f} {row['peak'] / 1e6:8.0f}  {row['shown']}", flush=True)
         highest = max(highest, row["peak"])
     return highest
 
