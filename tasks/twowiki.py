@@ -165,13 +165,14 @@ def _example(
 
 def _check_evidence(record: Record) -> None:
     """Hold that evidence is a list of triples, and that their ids, where there are any, are one to each."""
-    triples = record.fields.get("evidences") or []
-    ids = record.fields.get("evidences_id") or []
-    for field, found in (("evidences", triples), ("evidences_id", ids)):
-        rows = found if isinstance(found, list) else [None]
-        if not all(isinstance(row, list) and len(row) == 3 for row in rows):
-            raise record.error(f"field {field!r} must hold triples")
-        if not all(isinstance(part, str) or (part is None and found is ids) for row in rows for part in row):
-            raise record.error(f"field {field!r} holds a triple with something that is not text")
+    triples = _triples(record, "evidences", (str,))
+    ids = _triples(record, "evidences_id", (str, type(None)))
     if ids and len(ids) != len(triples):
         raise record.error(f"field 'evidences_id' has {len(ids)} triples, 'evidences' {len(triples)}")
+
+
+def _triples(record: Record, field: str, of: tuple[type, ...]) -> list[Any]:
+    rows = record.items(field, list) if record.fields.get(field) is not None else []
+    if not all(len(row) == 3 and all(isinstance(part, of) for part in row) for row in rows):
+        raise record.error(f"field {field!r} must hold triples of texts")
+    return rows

@@ -108,3 +108,18 @@ def test_a_bad_alias_file_is_named(tmp_path: Path) -> None:
     put(tmp_path, "twowiki/id_aliases.json", json.dumps({**FRANCE, "demonyms": "French"}))
     with pytest.raises(UserError, match=r"id_aliases\.json: line 1: field 'demonyms' has the wrong type"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("evidences", "abc", "field 'evidences' has the wrong type"),
+        ("evidences", [["a", "b"]], "field 'evidences' must hold triples of texts"),
+        ("evidences", [["a", "b", None]], "field 'evidences' must hold triples of texts"),
+        ("evidences_id", [["a", "b", 3]], "field 'evidences_id' must hold triples of texts"),
+        ("evidences_id", [["a", "b", None]] * 2, "field 'evidences_id' has 2 triples, 'evidences' 1"),
+    ],
+)
+def test_evidence_of_another_shape_is_refused(tmp_path: Path, field: str, value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read(tmp_path, **{field: value})
