@@ -40,9 +40,10 @@ def _bamboogle(records: Sequence[Fields]) -> str:
 def _squad(records: Sequence[Fields]) -> str:
     articles: list[Fields] = []
     for record in records:
-        question = {field: value for field, value in record.items() if field not in ("title", "context")}
-        paragraph = {"context": record["context"], "qas": [question]}
-        articles.append({"title": record["title"], "paragraphs": [paragraph]})
+        article = {field: record[field] for field in ("title",) if field in record}
+        paragraph = {field: record[field] for field in ("context",) if field in record}
+        question = {field: record[field] for field in record if field not in ("title", "context")}
+        articles.append({**article, "paragraphs": [{**paragraph, "qas": [question]}]})
     return json.dumps({"version": "v2.0", "data": articles})
 
 
@@ -59,6 +60,12 @@ def _multihop(n: int) -> Fields:
         "evidences_id": [["Q1", "knows", "Q2"]],
         "answer_id": "Q90",
     }
+
+
+def _hotpotqa(n: int) -> Fields:
+    known = ("_id", "question", "answer", "supporting_facts", "context")
+    record = _multihop(n)
+    return {**{field: record[field] for field in known}, "type": "bridge", "level": "hard"}
 
 
 def _musique(n: int) -> Fields:
@@ -178,7 +185,7 @@ class Layout:
 def _multihop_row(record: Fields) -> Fields:
     facts, context = record["supporting_facts"], record["context"]
     return {
-        **{field: record[field] for field in ("question", "answer", "type")},
+        **{field: record[field] for field in ("question", "answer", "type", "level") if field in record},
         "id": record["_id"],
         "supporting_facts": {"title": [f[0] for f in facts], "sent_id": [f[1] for f in facts]},
         "context": {"title": [c[0] for c in context], "sentences": [c[1] for c in context]},
@@ -202,6 +209,7 @@ def _ambigqa_row(record: Fields) -> Fields:
 
 
 LAYOUTS: Mapping[str, Layout] = {
+    "hotpotqa": Layout("dev", "json", _hotpotqa, json.dumps, "_id", hub_row=_multihop_row),
     "twowiki": Layout("dev", "json", _multihop, json.dumps, "_id", hub_row=_multihop_row),
     "musique": Layout("dev", "jsonl", _musique, _jsonl, "id", hub_row=dict),
     "ambigqa": Layout("dev", "json", _ambigqa, json.dumps, "id", hub_row=_ambigqa_row),
@@ -246,7 +254,9 @@ LAYOUTS: Mapping[str, Layout] = {
     "squad": Layout("dev", "json", _squad_record, _squad, "id", trains=False),
     "fever": Layout("dev", "jsonl", _fever, _jsonl, "id", question="claim"),
 }
-"""By task, all but HotpotQA, which has its own in `fakes`."""
+"""By task; all that read published files."""
+POOLED = ("hotpotqa", "musique", "squad", "twowiki")
+"""The tasks whose corpus is made of their own records, if there is no corpus file."""
 
 PASSAGES = [{"id": f"p{n}", "title": "Ada", "text": f"Ada won race {n}."} for n in range(3)]
 
@@ -276,6 +286,6 @@ def made_up_folder(folder: Path, task: str, reported: int = 4, train: int = 20) 
     write_split(folder, task, layout.reported, [layout.record(n) for n in range(reported)])
     if layout.trains:
         write_split(folder, task, "train", [layout.record(n) for n in range(100, 100 + train)])
-    if task not in ("twowiki", "musique", "squad", "fever"):
+    if task not in (*POOLED, "fever"):
         write_corpus(folder, "ambigqa" if task == "asqa" else task)
     return folder

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import os
 import re
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ragtrials.data import Example, passage_id
 from ragtrials.errors import UserError
@@ -63,15 +60,6 @@ def test_the_corpus_pools_each_paragraph_once(tmp_path: Path) -> None:
         ("Bob", "Bob knows y."),
     ]
     assert [p.id for p in corpus] == [passage_id(p.title, p.text) for p in corpus]
-
-
-@pytest.mark.parametrize(("size", "held_out"), [(9, 0), (40, 4), (6000, 500)])
-def test_the_validation_part_is_carved_from_train(tmp_path: Path, size: int, held_out: int) -> None:
-    ids = [str(n) for n in range(size)]
-    hotpotqa = task(tmp_path, train=[record(key, context=[]) for key in ids])
-    chosen = set(sorted(ids, key=lambda key: hashlib.sha256(key.encode()).digest())[:held_out])
-    assert [e.id for e in hotpotqa.examples("validation")] == [key for key in ids if key in chosen]
-    assert [e.id for e in hotpotqa.examples("train")] == [key for key in ids if key not in chosen]
 
 
 @pytest.mark.parametrize(
@@ -173,13 +161,6 @@ def test_without_a_network_the_place_for_a_file_is_said(tmp_path: Path, datasets
     assert "put hotpotqa/dev.json[.gz] into a folder named by --data-dir or RAGTRIALS_DATA" in run.stdout
 
 
-def test_importing_the_task_imports_nothing_heavy() -> None:
-    heavy = "{'torch', 'transformers', 'datasets'}"
-    program = f"import sys, ragtrials.tasks.hotpotqa; print(sorted({heavy} & set(sys.modules)))"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout == "[]\n"
-
-
 @pytest.fixture(scope="module")
 def published() -> HotpotQA:
     return HotpotQA(Path(os.environ["RAGTRIALS_DATA"]))
@@ -244,40 +225,3 @@ def test_no_reported_question_is_trained_on(published: HotpotQA) -> None:
     assert not {normalise(e.question) for e in reported} & {normalise(e.question) for e in trained}
     picked = {e.id for e in published.examples("validation")}
     assert not picked & {e.id for e in published.examples("train")}
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["  Two  spaces? ", 'a\nb\t{x} %s "quoted" </search>', "😀 é \u2028 Jean\u2011Luc?", "no mark"],
-)
-def test_questions_come_as_published(tmp_path: Path, question: str) -> None:  # P42, P43
-    [example] = task(tmp_path, dev=[record("x", question=question)]).examples("dev")
-    assert example.question == question
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
-    max_leaves=8,
-)
-
-
-@given(changes=st.dictionaries(st.sampled_from(sorted(record("x"))), JSON, min_size=1))
-@settings(max_examples=200, deadline=None)
-def test_any_value_in_any_field_ends_in_an_example_or_in_one_line(
-    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, Any]
-) -> None:
-    folder = tmp_path_factory.getbasetemp() / "fuzzed"
-    (folder / "hotpotqa").mkdir(parents=True, exist_ok=True)
-    (folder / "hotpotqa" / "dev.json").write_text(json.dumps([record("x", **changes)]))
-    hotpotqa = HotpotQA(folder)
-    try:
-        [example] = hotpotqa.examples("dev")
-        passages = list(hotpotqa.corpus())
-    except UserError as error:
-        assert len(str(error).splitlines()) == 1  # noqa: PT017
-        assert "dev.json: record 1" in str(error)  # noqa: PT017
-    else:
-        assert example.question
-        assert example.answers[0][0]
-        assert set(example.supporting) <= {passage.id for passage in passages}

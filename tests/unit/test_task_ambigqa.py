@@ -44,6 +44,21 @@ def test_the_first_annotation_with_several_answers_gives_the_slots(tmp_path: Pat
     assert example.target == "A; B"
 
 
+@pytest.mark.parametrize(
+    ("annotations", "kind"),
+    [
+        ([multiple(["A"], ["B"]), multiple(["A"])], "multi"),
+        ([multiple(["A"], ["B"]), single("A")], "mixed"),
+        ([single("A"), multiple(["A"], ["B"]), multiple(["C"])], "mixed"),
+        ([single("A"), single("B")], "single"),
+    ],
+)
+def test_a_question_is_multi_only_if_nobody_gave_one_answer(
+    annotations: list[dict[str, Any]], kind: str, tmp_path: Path
+) -> None:  # P30
+    assert read(tmp_path, *annotations).meta["type"] == kind
+
+
 def test_single_answers_are_aliases_of_one_another(tmp_path: Path) -> None:
     example = read(tmp_path, single("A", "B"), single("B", "C"))
     assert example.answers == (("A", "B", "C"),)
