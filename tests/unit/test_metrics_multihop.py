@@ -119,6 +119,13 @@ def test_twowiki_demonym_and_half_the_evidence() -> None:
     assert rounded(values, *expected) == expected
 
 
+def test_twowiki_joint_takes_precision_and_recall_of_different_aliases() -> None:  # P26
+    evidence = UNITED_STATES["evidences"]
+    values = twowiki("United States of", [["Film", 0]], evidence)
+    expected = {"em": 0, "f1": 85.71, "precision": 100, "recall": 100, "joint_f1": 100, "joint_em": 0}
+    assert rounded(values, *expected) == expected
+
+
 def test_twowiki_without_facts_and_evidence() -> None:
     values = twowiki("usa", [], [])
     expected = {"em": 100, "sp_f1": 0, "evi_f1": 0, "joint_f1": 0, "joint_em": 0}
