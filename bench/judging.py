@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,17 +19,17 @@ from ragtrials.task import Task
 MISSING = "missing"
 """The flag of a question without a prediction."""
 
-_NOT_SCORES = ("id", "prediction", "type", "flags")
+_BEFORE, _BEHIND = ("id", "prediction"), ("type", "flags")
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The scores of a file of predictions.
+    """The scores of a file of predictions. A million of them are held in columns, not in rows.
 
     Attributes:
-        rows: One per question of the split, in its order: id, prediction (several answers joined by "; "),
-            the scores, type (the kind of question, where the dataset says it) and flags joined by commas.
-            Without a prediction all scores are 0, as in the official scripts.
+        columns: Values of all questions of the split, in its order: id, prediction (several answers joined
+            by "; ", None if there is none), the scores, type (the kind of question, where the dataset says
+            it) and flags joined by commas. Without a prediction all scores are 0, as in the official scripts.
         read: How many predictions the file has, repeated ids once.
         extra: Ids, or questions, of predictions that no question of the split asks for.
         repeated: Ids that came more than once; the last prediction counted.
@@ -35,45 +37,52 @@ class Judgement:
         remarks: What the task says of its questions.
     """
 
-    rows: Sequence[Mapping[str, Any]]
+    columns: Mapping[str, Sequence[Any]]
     read: int
     extra: Sequence[str]
     repeated: Sequence[str]
     parts: Mapping[str, int]
     remarks: Sequence[str]
 
+    def __len__(self) -> int:
+        """The number of questions."""
+        return len(self.columns["id"])
+
     @property
     def score_names(self) -> tuple[str, ...]:
         """The names of the scores."""
-        return tuple(name for name in self.rows[0] if name not in _NOT_SCORES)
+        return tuple(name for name in self.columns if name not in _BEFORE + _BEHIND)
 
     @property
     def flags(self) -> dict[str, int]:
         """How many questions have each flag."""
-        found: dict[str, int] = {}
-        for row in self.rows:
-            for flag in filter(None, row["flags"].split(",")):
-                found[flag] = found.get(flag, 0) + 1
+        found: Counter[str] = Counter()
+        for flags, count in Counter(self.columns["flags"]).items():
+            found.update(dict.fromkeys(filter(None, flags.split(",")), count))
         return dict(sorted(found.items()))
 
-    def groups(self) -> dict[str, list[Mapping[str, Any]]]:
-        """The rows to average: "all", "answered" if some are missing, and each type of question."""
-        found = {"all": list(self.rows)}
-        answered = [row for row in self.rows if MISSING not in row["flags"].split(",")]
-        if len(answered) < len(self.rows):
+    def groups(self) -> dict[str, Sequence[int]]:
+        """The questions to average, by place: "all", "answered" if some are not, each type of question."""
+        found: dict[str, Sequence[int]] = {"all": range(len(self))}
+        answered = [place for place, text in enumerate(self.columns["prediction"]) if text is not None]
+        if len(answered) < len(self):
             found["answered"] = answered
-        kinds = sorted({row["type"] for row in self.rows} - {""})
-        if len(kinds) > 1:
-            found |= {f"type {kind}": [row for row in self.rows if row["type"] == kind] for kind in kinds}
+        by_type: dict[str, list[int]] = {}
+        for place, kind in enumerate(self.columns["type"]):
+            if kind:
+                by_type.setdefault(kind, []).append(place)
+        if len(by_type) > 1:
+            found |= {f"type {kind}": by_type[kind] for kind in sorted(by_type)}
         return found
 
-    def means(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-        """The mean of every score over some of the rows, fractions of 1."""
-        return {name: sum(row[name] for row in rows) / len(rows) for name in self.score_names}
+    def means(self, places: Sequence[int]) -> dict[str, float]:
+        """The mean of every score over some of the questions, fractions of 1."""
+        columns = {name: self.columns[name] for name in self.score_names}
+        return {name: sum(values[p] for p in places) / len(places) for name, values in columns.items()}
 
     def estimate(self, name: str) -> Estimate:
         """Mean and 95 % bootstrap interval of one score over all questions."""
-        return bootstrap([row[name] for row in self.rows], derive_seed(0, "judge", name))
+        return bootstrap(self.columns[name], derive_seed(0, "judge", name))
 
 
 def judge(task: Task, split: str, predictions: Predictions) -> Judgement:
@@ -96,10 +105,23 @@ def judge(task: Task, split: str, predictions: Predictions) -> Judgement:
             f"{predictions.path}: no prediction belongs to the {len(examples)} questions of {task.name} "
             f"{split}: the file has {extra[0][:60]!r}, the split {examples[0].id!r}; check task and split"
         )
-    found = [_scores(task, example, given, predictions) for example in examples]
-    wrong = {name: 0.0 for scores in found for name in scores}
+    scores: dict[str, array[float]] = {}
+    for place, example in enumerate(examples):
+        found = _scores(task, example, given, predictions)
+        for name in found:
+            if name not in scores:
+                scores[name] = array("d", bytes(8 * place))  # 0 for all before
+        for name, values in scores.items():
+            values.append(found.get(name, 0.0))
+    texts = [_text(given[example.id]) if example.id in given else None for example in examples]
     return Judgement(
-        rows=[_row(*pair, given, wrong) for pair in zip(examples, found, strict=True)],
+        columns={
+            "id": [example.id for example in examples],
+            "prediction": texts,
+            **scores,
+            "type": [_type(example) for example in examples],
+            "flags": [_flags(example, text) for example, text in zip(examples, texts, strict=True)],
+        },
         read=len(given) + len(extra),
         extra=extra,
         repeated=predictions.repeated,
@@ -116,9 +138,9 @@ def _joined(examples: Sequence[Example], predictions: Predictions) -> tuple[dict
 
     The first prediction for a question's text goes to the first example with that text, and so on.
     """
-    ids = {example.id for example in examples}
-    given = {key: value for key, value in predictions.by_id.items() if key in ids}
-    extra = [key for key in predictions.by_id if key not in ids]
+    by_id = predictions.by_id
+    given = {example.id: by_id[example.id] for example in examples if example.id in by_id}
+    extra = [key for key in by_id if key not in given]
     waiting = {_squeezed(question): list(found) for question, found in predictions.by_question.items()}
     for example in examples:
         if example.id not in given and (queue := waiting.get(_squeezed(example.question))):
@@ -151,22 +173,16 @@ def _answer_scores(task: Task, example: Example, prediction: Prediction) -> tupl
     return answer, task.score(answer, example)
 
 
-def _row(
-    example: Example, scores: Mapping[str, float], given: Mapping[str, Prediction], wrong: Mapping[str, float]
-) -> dict[str, Any]:
-    answer = _text(given.get(example.id))
-    flags = metrics.flags(answer, example.aliases)
-    if example.id not in given:
-        flags = (MISSING, *(flag for flag in flags if flag != "empty_pred"))
+def _type(example: Example) -> str:
     kind = example.meta.get("type", "")
-    return {
-        "id": example.id,
-        "prediction": answer if example.id in given else None,
-        **wrong,
-        **scores,
-        "type": kind if isinstance(kind, str) else "",
-        "flags": ",".join(flags),
-    }
+    return kind if isinstance(kind, str) else ""
+
+
+def _flags(example: Example, text: str | None) -> str:
+    flags = metrics.flags(text, example.aliases)
+    if text is None:
+        flags = (MISSING, *(flag for flag in flags if flag != "empty_pred"))
+    return ",".join(flags)
 
 
 def _text(prediction: Prediction) -> str:

@@ -14,10 +14,10 @@ from ragtrials.files import read_json_array
 from ragtrials.metrics.multihop import hotpotqa_item
 from ragtrials.records import Record, unique_ids
 from ragtrials.task import Task, TaskCard
+from ragtrials.tasks import _splits
 from ragtrials.tasks._context import facts, gold_paragraphs, original_layout, paragraphs
 from ragtrials.tasks._pool import pooled
 from ragtrials.tasks._published import Files, Hub
-from ragtrials.tasks._splits import HELD_OUT, carve
 
 _SIZES = {"train": 90447, "dev": 7405}
 _HUB = Hub(
@@ -52,11 +52,11 @@ class HotpotQA(Task):
         metrics=("hotpotqa_v1", "containment_v1"),
         main_metric="f1",
         reported_split="dev",
-        splits={
-            "train": "the published train split without the part held out as validation",
-            "validation": f"a tenth of train, at most {HELD_OUT}, to pick checkpoints; drawn by id hash",
-            "dev": "the published development split, never trained on (the test split has no public answers)",
-        },
+        splits=_splits.described(
+            "the published train split",
+            "dev",
+            "the published development split (the test split has no public answers)",
+        ),
         citation=(
             "Yang et al. HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering. "
             "EMNLP 2018."
@@ -65,11 +65,10 @@ class HotpotQA(Task):
 
     def examples(self, split: str) -> Sequence[Example]:
         """All examples of a split, in published order; `meta` has type, level and supporting_facts."""
-        if split not in self.card.splits:
-            raise self.unknown_split(split)
-        if split == "dev":
-            return self._read("dev")
-        return carve(self._read("train"), split)
+        return _splits.part_of(self, split, self._read).examples
+
+    def left_out(self, split: str) -> Mapping[str, str]:
+        return _splits.part_of(self, split, self._read).left_out
 
     def corpus(self) -> Corpus:
         """The paragraphs of all development questions, each once, in order of first appearance."""
@@ -84,8 +83,8 @@ class HotpotQA(Task):
         gold = {"answer": example.target, "supporting_facts": example.meta["supporting_facts"]}
         return hotpotqa_item({"answer": answer, **parts}, gold)
 
-    def _read(self, published: str) -> list[Example]:
-        return [_example(record) for record in unique_ids(_FILES.records(self.data_dir, published), "_id")]
+    def _read(self, published: str) -> Iterator[Example]:
+        return map(_example, unique_ids(_FILES.records(self.data_dir, published), "_id"))
 
     def _paragraphs(self) -> Iterator[Passage]:
         for record in _FILES.records(self.data_dir, "dev"):

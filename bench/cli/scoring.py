@@ -64,8 +64,9 @@ def _write_rows(path: Path, judgement: Judgement) -> None:
 
     from ragtrials.chunks import write_atomically
 
+    frame = polars.DataFrame({name: list(values) for name, values in judgement.columns.items()})
     buffer = io.BytesIO()
-    polars.DataFrame(judgement.rows, infer_schema_length=None).write_parquet(buffer, compression="zstd")
+    frame.write_parquet(buffer, compression="zstd")
     write_atomically(path, buffer.getvalue())
 
 
@@ -78,7 +79,7 @@ def _plain(task: Task, split: str, judgement: Judgement) -> dict[str, Any]:
         "split": split,
         "metrics": list(task.card.metrics),
         "main_metric": task.card.main_metric,
-        "questions": len(judgement.rows),
+        "questions": len(judgement),
         "scores": judgement.means(groups["all"]),
         "interval": [main.low, main.high],
         "groups": {
@@ -97,9 +98,7 @@ def _plain(task: Task, split: str, judgement: Judgement) -> dict[str, Any]:
 
 def _print(task: Task, split: str, judgement: Judgement) -> None:
     names = judgement.score_names
-    click.echo(
-        f"{task.name} ({split}, {len(judgement.rows)} questions): {', '.join(task.card.metrics)}; in %\n"
-    )
+    click.echo(f"{task.name} ({split}, {len(judgement)} questions): {', '.join(task.card.metrics)}; in %\n")
     rows = [
         [group, str(len(found)), *(f"{100 * judgement.means(found)[name]:.2f}" for name in names)]
         for group, found in judgement.groups().items()

@@ -38,7 +38,7 @@ def made_up(name: str, folder: Path) -> Task:
 
 
 def column(judgement: Judgement, name: str) -> list[Any]:
-    return [row[name] for row in judgement.rows]
+    return list(judgement.columns[name])
 
 
 def test_missing_extra_repeated_empty(tmp_path: Path) -> None:
@@ -117,13 +117,13 @@ def test_an_answer_with_a_semicolon_stays_whole_in_a_list(tmp_path: Path) -> Non
     record["annotations"] = [{"type": "singleAnswer", "answer": ["x; y"]}]
     write_split(tmp_path, "ambigqa", "dev", [record])
     task = TASKS.load("ambigqa")(tmp_path)
-    assert judged(task, tmp_path, {"-01": ["x; y"]}).rows[0]["f1"] == 1.0
-    assert judged(task, tmp_path, {"-01": "x; y"}).rows[0]["f1"] == 0.0
+    assert column(judged(task, tmp_path, {"-01": ["x; y"]}), "f1")[0] == 1.0
+    assert column(judged(task, tmp_path, {"-01": "x; y"}), "f1")[0] == 0.0
 
 
 def test_one_answer_in_a_list_is_that_answer_and_more_are_refused(tmp_path: Path) -> None:
     task = hotpot(tmp_path)
-    assert judged(task, tmp_path, {"q000": ["Town 0"]}).rows[0]["em"] == 1.0
+    assert column(judged(task, tmp_path, {"q000": ["Town 0"]}), "em")[0] == 1.0
     with pytest.raises(UserError, match="id 'q000': task hotpotqa takes one answer to a question"):
         judged(task, tmp_path, {"q000": ["Town 0", "Town 1"]})
 
@@ -212,7 +212,7 @@ def test_twowiki_files_score_as_the_official_script_says(
 
 def test_twowiki_without_its_alias_file_says_so(tmp_path: Path) -> None:
     found = judged(made_up("twowiki", tmp_path), tmp_path, {"q0": "City of Light"})
-    assert found.rows[0]["em"] == 0.0
+    assert column(found, "em")[0] == 0.0
     assert found.remarks[0].startswith("aliases=off")
 
 
