@@ -225,3 +225,12 @@ def test_no_reported_question_is_trained_on(published: HotpotQA) -> None:
     assert not {normalise(e.question) for e in reported} & {normalise(e.question) for e in trained}
     picked = {e.id for e in published.examples("validation")}
     assert not picked & {e.id for e in published.examples("train")}
+
+
+def test_an_evaluated_question_leaves_the_training_part(tmp_path: Path) -> None:
+    train = [record(f"t{n}") for n in range(20)]
+    same_question = record("other", question="WHICH d1")
+    found = task(tmp_path, dev=[record("d0"), record("d1")], train=[*train, same_question, record("d0")])
+    trained = {e.id for split in ("train", "validation") for e in found.examples(split)}
+    assert trained == {f"t{n}" for n in range(20)}
+    assert set(found.left_out("train")) == {"other", "d0"}

@@ -13,6 +13,7 @@ from ragtrials.task import Task
 pytestmark = pytest.mark.data
 
 READ = {
+    "hotpotqa": {"train": 736, "validation": 81, "dev": 500},
     "twowiki": {"train": 450, "validation": 50, "dev": 500},
     "musique": {"train": 90, "validation": 10, "dev": 170},
     "ambigqa": {"train": 900, "validation": 100, "dev": 500},
