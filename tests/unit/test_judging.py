@@ -13,11 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragtrials.errors import UserError
-from ragtrials.judging import Judgement, judge
+from ragtrials.judging import MANY, Judgement, judge
 from ragtrials.metrics import score
 from ragtrials.metrics.multihop import hotpotqa_file, musique_file, twowiki_file
 from ragtrials.predictions import read_predictions
 from ragtrials.registry import TASKS
+from ragtrials.seeding import derive_seed
+from ragtrials.stats import Estimate, bootstrap
 from ragtrials.task import Task
 
 
@@ -150,6 +152,20 @@ def test_parts_that_a_task_does_not_score(tmp_path: Path) -> None:
         judged(task, tmp_path, whole)
     with pytest.raises(UserError, match="task nq does not score the part 'sp'; give the answers alone"):
         judged(made_up("nq", tmp_path), tmp_path, {"answer": {"q000": "x"}, "sp": {}})
+
+
+def test_the_interval_of_many_questions_agrees_with_the_bootstrap() -> None:
+    scores = [(n * 7919 % 11) / 10 if n % 11 else 0.0 for n in range(MANY)]
+
+    def interval(values: list[float]) -> Estimate:
+        columns = {"id": [""] * len(values), "prediction": values, "f1": values, "type": [], "flags": []}
+        return Judgement(columns, 0, (), (), {}, ()).estimate("f1")
+
+    many, resampled = interval(scores), bootstrap(scores)
+    assert many.mean == pytest.approx(resampled.mean, abs=1e-12)
+    assert (many.low, many.high) == pytest.approx((resampled.low, resampled.high), abs=2e-4)
+    assert many.high - many.low > 0.005
+    assert interval([1.0, 0.0, 1.0]) == bootstrap([1.0, 0.0, 1.0], derive_seed(0, "judge", "f1"))
 
 
 TEXTS = st.sampled_from(["Town 0", "Town 1", "town", "the", "", "Paris", "City of Light", "yes"])
