@@ -12,17 +12,21 @@ from ragtrials.program import Generate, Score, user
 torch = pytest.importorskip("torch")
 
 
+def teacher_forced(engine, completion):
+    """The log-probability of each new token, from one plain forward pass."""
+    ids = torch.tensor([completion.prompt_ids + completion.token_ids])
+    with torch.inference_mode():
+        logprobs = engine.model(ids).logits[0].log_softmax(-1)
+    start = len(completion.prompt_ids) - 1
+    return [logprobs[start + i, token].item() for i, token in enumerate(completion.token_ids)]
+
+
 def test_logprobs_are_those_of_a_scored_continuation(engine):
     for temperature in (0.0, 1.0):
         (completion,) = engine.generate(
             [Generate((user("Where?"),), max_new_tokens=6, temperature=temperature, logprobs=True)], [3]
         )
-        ids = torch.tensor([completion.prompt_ids + completion.token_ids])
-        with torch.inference_mode():
-            logprobs = engine.model(ids).logits[0].log_softmax(-1)
-        start = len(completion.prompt_ids) - 1
-        expected = [logprobs[start + i, token].item() for i, token in enumerate(completion.token_ids)]
-        assert completion.logprobs == pytest.approx(expected, abs=1e-4)
+        assert completion.logprobs == pytest.approx(teacher_forced(engine, completion), abs=1e-4)
 
 
 def test_logprobs_stand_under_the_sampling_temperature_whatever_is_allowed(engine):
@@ -43,12 +47,7 @@ def test_scores_are_teacher_forced_logprobs(folder, engine, size):
         assert completion.text == request.continuation
         assert completion.finish == "scored"
         assert engine.tokenizer.decode(completion.token_ids) == request.continuation
-        ids = torch.tensor([completion.prompt_ids + completion.token_ids])
-        with torch.inference_mode():
-            logprobs = engine.model(ids).logits[0].log_softmax(-1)
-        start = len(completion.prompt_ids) - 1
-        expected = [logprobs[start + i, token].item() for i, token in enumerate(completion.token_ids)]
-        assert completion.logprobs == pytest.approx(expected, abs=1e-4)
+        assert completion.logprobs == pytest.approx(teacher_forced(engine, completion), abs=1e-4)
 
 
 def test_positions_count_from_the_first_real_token(engine, monkeypatch):
