@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from ragtrials import metrics
@@ -16,7 +16,7 @@ from ragtrials.answer_search import AnswerSearch
 from ragtrials.data import Corpus, Example
 from ragtrials.errors import UserError
 from ragtrials.metrics.retrieval import dpr_answer_recall, gold_recall
-from ragtrials.resources import Resources
+from ragtrials.resources import Resources, knows_gold
 from ragtrials.retrieval.build import load_retriever
 from ragtrials.task import Task
 
@@ -87,8 +87,8 @@ def task_stats(name: str, resources: Resources, corpus: str | None = None) -> Ta
     Args:
         name: The task's name or alias, or "jsonl:FILE".
         resources: Where the task is read.
-        corpus: What is searched instead of the task's own corpus, as --corpus names it. An index of it is
-            built if there is none in the cache.
+        corpus: What is searched instead of the task's own corpus, as --corpus names it; the task's gold
+            passages mean nothing there. An index of it is built if there is none in the cache.
 
     Raises:
         UserError: The records of the reported split are missing or damaged, or so is the corpus. That the
@@ -97,6 +97,8 @@ def task_stats(name: str, resources: Resources, corpus: str | None = None) -> Ta
     task = resources.task(name)
     split = task.card.reported_split
     examples = resources.examples(task, split)
+    if not knows_gold(task, corpus):
+        examples = [replace(example, supporting=()) for example in examples]
     left_out = task.left_out(split)
     notes: list[str] = []
     train = _train(task, notes)
