@@ -54,17 +54,12 @@ class JSONObject(dict[str, Any]):
         self.repeated = [key for key, count in times.items() if count > 1]
 
 
-REPEATED_KEYS = json.JSONDecoder(object_pairs_hook=JSONObject)
+_REPEATED_KEYS = json.JSONDecoder(object_pairs_hook=JSONObject)
 
 
-def read_json_object(path: Path, decoder: json.JSONDecoder | None = None) -> Record:
-    """The one object that a whole file is. It is held in memory: for files of some tens of megabytes.
-
-    Args:
-        path: The file.
-        decoder: `REPEATED_KEYS` makes every object in it a `JSONObject`.
-    """
-    window = _Window(path, decoder or _DECODER)
+def read_json_object(path: Path) -> Record:
+    """The one object that a whole file is. It is held in memory: for files of some tens of megabytes."""
+    window = _Window(path)
     if not window.peek():
         raise UserError(f"{path} is empty")
     record = Record(window.object(1), path, 1)
@@ -78,11 +73,11 @@ def holds_json_array(path: Path) -> bool:
     return _Window(path).peek() == "["
 
 
-def holds_one_object(path: Path) -> bool:
-    """Whether a file that begins with a JSON object ends with it; JSON lines have more behind."""
-    window = _Window(path)
-    window.object(1)
-    return not window.peek()
+def read_sole_object(path: Path) -> Record | None:
+    """The object that a whole file is, with `JSONObject`s in it; None if more follows (JSON lines)."""
+    window = _Window(path, _REPEATED_KEYS)
+    record = Record(window.object(1), path, 1)
+    return None if window.peek() else record
 
 
 def read_jsonl(path: Path) -> Iterator[Record]:

@@ -19,12 +19,10 @@ from typing import Any, TypeAlias
 
 from ragtrials.errors import UserError
 from ragtrials.files import (
-    REPEATED_KEYS,
     JSONObject,
-    holds_one_object,
     read_json_array,
-    read_json_object,
     read_jsonl,
+    read_sole_object,
 )
 from ragtrials.parquet import read_columns
 from ragtrials.records import Record
@@ -75,8 +73,7 @@ def read_predictions(path: Path) -> Predictions:
         _take_parquet(found)
     elif start.startswith(b"["):
         _take_records(found, read_json_array(path))
-    elif start.startswith(b"{") and holds_one_object(path):
-        whole = read_json_object(path, REPEATED_KEYS)
+    elif start.startswith(b"{") and (whole := read_sole_object(path)):
         if {"id", "question"} & whole.fields.keys() and {*_TEXT_FIELDS} & whole.fields.keys():
             _take_records(found, [whole])  # JSON lines, one of them
         else:
@@ -114,15 +111,14 @@ def _take_object(found: Predictions, whole: Record) -> None:
     fields = whole.fields
     own = isinstance(fields.get("answer"), dict)
     answers = fields["answer"] if own else fields
-    assert isinstance(answers, JSONObject)  # REPEATED_KEYS makes them
+    assert isinstance(answers, JSONObject)  # as `read_sole_object` makes them
     _take_by_id(found, answers.items())
     found.repeated += answers.repeated
     if not own:
         return
-    for name in fields.keys() - {"answer"}:
-        if name not in _PARTS:
-            known = ", ".join(_PARTS)
-            raise UserError(f"{found.path}: unknown part {name[:60]!r} beside 'answer'; known: {known}")
+    if unknown := [name for name in fields if name != "answer" and name not in _PARTS]:
+        known = ", ".join(_PARTS)
+        raise UserError(f"{found.path}: unknown part {unknown[0][:60]!r} beside 'answer'; known: {known}")
     for name, (fits, rule) in _PARTS.items():
         if name not in fields:
             continue
