@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -60,10 +59,7 @@ class Judgement:
     @property
     def flags(self) -> dict[str, int]:
         """How many questions have each flag."""
-        found: Counter[str] = Counter()
-        for flags, count in Counter(self.columns["flags"]).items():
-            found.update(dict.fromkeys(filter(None, flags.split(",")), count))
-        return dict(sorted(found.items()))
+        return metrics.count_flags(self.columns["flags"])
 
     def groups(self) -> dict[str, Sequence[int]]:
         """The questions to average, by place: "all", "answered" if some are not, each type of question."""
@@ -111,8 +107,8 @@ def judge(task: Task, split: str, predictions: Predictions) -> Judgement:
             + (f", only {' and '.join(task.own_parts)}" if task.own_parts else "; give the answers alone")
         )
     given, extra = _joined(examples, predictions)
-    with_parts = {key for by_id in predictions.parts.values() for key in by_id}
-    if not given and not any(example.id in with_parts for example in examples):
+    parts = predictions.parts.values()
+    if not given and not any(example.id in by_id for by_id in parts for example in examples):
         raise UserError(
             f"{predictions.path}: no prediction belongs to the {len(examples)} questions of {task.name} "
             f"{split}: the file has {extra[0][:60]!r}, the split {examples[0].id!r}; check task and split"
@@ -198,7 +194,7 @@ def _flags(example: Example, text: str | None) -> str:
 
 
 def _text(prediction: Prediction) -> str:
-    return prediction or "" if not isinstance(prediction, tuple) else "; ".join(prediction)
+    return "; ".join(prediction) if isinstance(prediction, tuple) else prediction or ""
 
 
 def _squeezed(question: str) -> str:

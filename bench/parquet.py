@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragtrials.errors import UserError
 
 if TYPE_CHECKING:
     import polars
+
+
+def encoded(table: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]) -> bytes:
+    """A parquet file of rows, or of columns by name."""
+    import polars
+
+    buffer = io.BytesIO()
+    polars.DataFrame(table, infer_schema_length=None).write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
 
 
 def read_columns(path: Path, columns: Sequence[str], remedy: str) -> polars.DataFrame:

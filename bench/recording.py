@@ -10,6 +10,7 @@ from typing import Any
 
 from ragtrials.config import plain
 from ragtrials.environment import environment
+from ragtrials.metrics import count_flags
 from ragtrials.planning import Plan
 from ragtrials.results import SCHEMA, RunRecord
 from ragtrials.scoring import COST_COLUMNS, RETRIEVAL_COLUMNS, score_columns
@@ -27,10 +28,6 @@ def make_record(plan: Plan, rows: Sequence[Mapping[str, Any]], times: Mapping[st
         values = [row[name] for row in rows if row[name] is not None]
         return sum(values) / len(values) if values else None
 
-    flags: dict[str, int] = {}
-    for row in rows:
-        for flag in filter(None, row["flags"].split(",")):
-            flags[flag] = flags.get(flag, 0) + 1
     return RunRecord(
         schema=SCHEMA,
         id=spec.id,
@@ -54,7 +51,7 @@ def make_record(plan: Plan, rows: Sequence[Mapping[str, Any]], times: Mapping[st
         },
         retrieval={name: value for name in RETRIEVAL_COLUMNS if (value := mean(name)) is not None},
         cost={name: mean(name) or 0.0 for name in COST_COLUMNS},
-        flags=dict(sorted(flags.items())),
+        flags=count_flags(row["flags"] for row in rows),
         config=spec.config,
         signature=plain(spec),
         environment=environment(),

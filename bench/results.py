@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 from ragtrials.chunks import write_atomically
 from ragtrials.config import parse, plain
 from ragtrials.errors import UserError
-from ragtrials.parquet import read_columns
+from ragtrials.parquet import encoded, read_columns
 from ragtrials.signature import digest
 from ragtrials.stats import Estimate
 
@@ -76,11 +75,7 @@ class RunRecord:
 
 def write_record(folder: Path, record: RunRecord, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write predictions.parquet, then run.json: a folder with run.json is complete."""
-    import polars
-
-    buffer = io.BytesIO()
-    polars.DataFrame(rows, infer_schema_length=None).write_parquet(buffer, compression="zstd")
-    write_atomically(folder / PREDICTIONS_FILE, buffer.getvalue())
+    write_atomically(folder / PREDICTIONS_FILE, encoded(rows))
     text = json.dumps(plain(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write_atomically(folder / RECORD_FILE, text.encode("utf-8", "surrogatepass"))
 

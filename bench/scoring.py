@@ -35,17 +35,13 @@ def score_row(task: Task, example: Example, trace: Trace, retrieves: bool) -> di
     )
     row["answer_recall"] = (
         answer_recall([f"{passage.title}\n{passage.text}" for passage in passages], example.aliases)
-        if retrieves and not _closed(example)
+        if retrieves and not metrics.closed(example.aliases)
         else None
     )
     cost = trace.cost
     row.update({name: getattr(cost, name) for name in COST_COLUMNS})
     row["flags"] = ",".join(_flags(example, trace))
     return row
-
-
-def _closed(example: Example) -> bool:
-    return {metrics.normalise(alias) for alias in example.aliases} <= {"yes", "no"}
 
 
 def _flags(example: Example, trace: Trace) -> list[str]:

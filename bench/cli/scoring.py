@@ -58,16 +58,10 @@ def score(
 
 
 def _write_rows(path: Path, judgement: Judgement) -> None:
-    import io
-
-    import polars
-
     from ragtrials.chunks import write_atomically
+    from ragtrials.parquet import encoded
 
-    frame = polars.DataFrame({name: list(values) for name, values in judgement.columns.items()})
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd")
-    write_atomically(path, buffer.getvalue())
+    write_atomically(path, encoded({name: list(values) for name, values in judgement.columns.items()}))
 
 
 def _plain(task: Task, split: str, judgement: Judgement) -> dict[str, Any]:
@@ -100,7 +94,7 @@ def _print(task: Task, split: str, judgement: Judgement) -> None:
     names = judgement.score_names
     click.echo(f"{task.name} ({split}, {len(judgement)} questions): {', '.join(task.card.metrics)}; in %\n")
     rows = [
-        [group, str(len(found)), *(f"{100 * judgement.means(found)[name]:.2f}" for name in names)]
+        [group, str(len(found)), *(f"{100 * mean:.2f}" for mean in judgement.means(found).values())]
         for group, found in judgement.groups().items()
         if found
     ]

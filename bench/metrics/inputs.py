@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -84,6 +85,19 @@ def flags(prediction: Any, aliases: Any) -> tuple[str, ...]:
     if not golds or not all(normalise(alias) and triviaqa_form(alias) for alias in golds):
         found.append("degenerate_gold")
     return tuple(found)
+
+
+def count_flags(rows: Iterable[str]) -> dict[str, int]:
+    """How many rows have each flag, by name; a row's flags are joined by commas."""
+    found: Counter[str] = Counter()
+    for flags, count in Counter(rows).items():
+        found.update(dict.fromkeys(filter(None, flags.split(",")), count))
+    return dict(sorted(found.items()))
+
+
+def closed(aliases: Iterable[str]) -> bool:
+    """Whether a question is answered by yes or no alone: words that every passage "holds"."""
+    return {normalise(alias) for alias in aliases} <= {"yes", "no"}
 
 
 def _items(value: Any, rule: str) -> tuple[Any, ...]:
