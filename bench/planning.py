@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ragtrials.config import override, plain, suggestion
 from ragtrials.data import Example
 from ragtrials.errors import UserError
 from ragtrials.method import Method
 from ragtrials.registry import METHODS
-from ragtrials.resources import Resources, knows_gold
+from ragtrials.resources import Resources, as_asked
 from ragtrials.signature import digest
 from ragtrials.spec import RunSpec
 from ragtrials.suite import Request
@@ -78,7 +78,7 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     resolving = time.perf_counter()
     engine = resources.describe_engine(conditions)
     model_seconds = time.perf_counter() - resolving
-    asked = chosen if knows_gold(task, conditions.corpus) else [replace(e, supporting=()) for e in chosen]
+    asked = as_asked(chosen, task, conditions.corpus)
     total = len(examples)
     spec = RunSpec(
         method=method.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,11 @@ def knows_gold(task: Task, corpus: str | None) -> bool:
     Those of a task with a corpus are passages of that one; a task without can only mean the given one.
     """
     return corpus is None or not task.has_corpus
+
+
+def as_asked(examples: Sequence[Example], task: Task, corpus: str | None) -> Sequence[Example]:
+    """The examples with the gold passages that what is searched can have: without any in another corpus."""
+    return examples if knows_gold(task, corpus) else [replace(e, supporting=()) for e in examples]
 
 
 def _check_gold(conditions: Conditions, task: Task) -> None:

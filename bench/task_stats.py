@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 
 from ragtrials import metrics
@@ -16,7 +16,7 @@ from ragtrials.answer_search import AnswerSearch
 from ragtrials.data import Corpus, Example
 from ragtrials.errors import UserError
 from ragtrials.metrics.retrieval import dpr_answer_recall, gold_recall
-from ragtrials.resources import Resources, knows_gold
+from ragtrials.resources import Resources, as_asked
 from ragtrials.retrieval.build import load_retriever
 from ragtrials.task import Task
 
@@ -96,9 +96,7 @@ def task_stats(name: str, resources: Resources, corpus: str | None = None) -> Ta
     """
     task = resources.task(name)
     split = task.card.reported_split
-    examples = resources.examples(task, split)
-    if not knows_gold(task, corpus):
-        examples = [replace(example, supporting=()) for example in examples]
+    examples = as_asked(resources.examples(task, split), task, corpus)
     left_out = task.left_out(split)
     notes: list[str] = []
     train = _train(task, notes)
@@ -147,7 +145,7 @@ def _own_corpus(task: Task, resources: Resources, notes: list[str]) -> Corpus | 
 
 def _look_through(corpus: Corpus, examples: Sequence[Example]) -> tuple[CorpusStats, frozenset[str]]:
     """What can be found in the corpus, and the gold passages that it lacks."""
-    asked = [example for example in examples if not _closed(example)]
+    asked = [example for example in examples if not metrics.closed(example.aliases)]
     search = AnswerSearch([example.aliases for example in asked])
     searched = [example for example, has in zip(asked, search.searchable, strict=True) if has]
     lacking = {passage for example in examples for passage in example.supporting}
@@ -216,10 +214,6 @@ def _odd_ways(example: Example, repeated: set[str], lacking: frozenset[str]) -> 
     if example.meta.get("aliases") is True and len(example.aliases) == 1:
         has_id = example.meta.get("answer_id") is not None
         yield f"{'no alias known for' if has_id else 'no id of'} the answer: the published one counts alone"
-
-
-def _closed(example: Example) -> bool:
-    return {metrics.normalise(alias) for alias in example.aliases} <= {"yes", "no"}
 
 
 def _ordered(counts: Mapping[str, int]) -> dict[str, int]:
