@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ragtrials.corpora import file_corpus
@@ -31,6 +31,21 @@ def corpus_file(data_dir: Path | None, task: str) -> Corpus:
     except UserError as error:
         raise UserError(f"{error} (or search another corpus with --corpus)") from error
     return file_corpus(path, f"{task}-local-pool")
+
+
+def file_or_pool(data_dir: Path | None, task: str, paragraphs: Callable[[], Iterable[Passage]]) -> Corpus:
+    """The corpus in the folder of a task, else the paragraphs of its development questions."""
+    if has_corpus_file(data_dir, task):
+        return corpus_file(data_dir, task)
+    return pooled(f"{task}-dev-pool", paragraphs)
+
+
+def gold_in_file(data_dir: Path | None, task: str) -> Mapping[str, tuple[str, ...]] | None:
+    """The gold passages that are known of the corpus in the folder of a task; None if it has no corpus.
+
+    Its passages have ids of their own, so those made from a question's paragraphs are of no use there.
+    """
+    return gold_passages(data_dir, task) or {} if has_corpus_file(data_dir, task) else None
 
 
 def pooled(name: str, paragraphs: Callable[[], Iterable[Passage]]) -> Corpus:

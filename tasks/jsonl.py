@@ -84,13 +84,8 @@ def _example(record: Record) -> Example:
             "and write a question with several answers as several questions"
         )
     texts = _answers.texts_of(record, "answers", answers)
-    return Example(
-        id=record.identifier("id"),
-        question=record.text("question"),
-        answers=(_answers.aliases(record, "answers", texts),),
-        supporting=_supporting(record),
-        meta=_answers.blanks(texts),
-    )
+    key, supporting = record.identifier("id"), _supporting(record)
+    return _answers.example(record, key, "answers", texts, supporting=supporting)
 
 
 def _supporting(record: Record) -> tuple[str, ...]:

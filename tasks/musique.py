@@ -73,9 +73,7 @@ class MuSiQue(Task):
 
     def corpus(self) -> Corpus:
         """The corpus file of the task's folder, else the paragraphs of all development questions."""
-        if _pool.has_corpus_file(self.data_dir, self.name):
-            return _pool.corpus_file(self.data_dir, self.name)
-        return _pool.pooled("musique-dev-pool", self._all_paragraphs)
+        return _pool.file_or_pool(self.data_dir, self.name, self._all_paragraphs)
 
     def available_offline(self) -> bool:
         return _FILES.has(self.data_dir, "dev")
@@ -89,9 +87,7 @@ class MuSiQue(Task):
         return {f"support_{name}": support[name] for name in ("em", "f1")}
 
     def _read(self, published: str) -> Iterator[Example | _splits.LeftOut]:
-        golds: Mapping[str, tuple[str, ...]] | None = None
-        if _pool.has_corpus_file(self.data_dir, self.name):
-            golds = _pool.gold_passages(self.data_dir, self.name) or {}
+        golds = _pool.gold_in_file(self.data_dir, self.name)
         flagged = map(_with_flag, _FILES.records(self.data_dir, published))
         for record in unique_ids(flagged, "id", "answerable"):
             if record.value("answerable"):

@@ -80,9 +80,7 @@ class TwoWiki(Task):
 
     def corpus(self) -> Corpus:
         """The corpus file of the task's folder, else the paragraphs of all development questions."""
-        if _pool.has_corpus_file(self.data_dir, self.name):
-            return _pool.corpus_file(self.data_dir, self.name)
-        return _pool.pooled("twowiki-dev-pool", self._paragraphs)
+        return _pool.file_or_pool(self.data_dir, self.name, self._paragraphs)
 
     def available_offline(self) -> bool:
         return _FILES.has(self.data_dir, "dev")
@@ -101,24 +99,19 @@ class TwoWiki(Task):
         """The official scores of facts, evidence and all jointly, with the prefixes sp_, evi_ and joint_."""
         known = {"evidences": [], "evidences_id": [], **example.meta}
         gold = {**known, "answer": example.target}
-        return twowiki_item({"answer": answer, **parts}, gold, self._aliases)
+        return twowiki_item({"answer": answer, **parts}, gold, self._names_by_id or {})
 
     def remarks(self, examples: Sequence[Example]) -> list[str]:
         """Whether aliases count as golds, which changes every score."""
-        if not self._aliases:
+        names = self._names_by_id
+        if not names:
             return ["aliases=off: there is no id_aliases.json, so only the published answers are gold"]
-        without = sum(example.meta.get("answer_id") not in self._aliases for example in examples)
+        without = sum(example.meta.get("answer_id") not in names for example in examples)
         return [f"aliases=on; for {without} of {len(examples)} answers none are known"]
 
-    @cached_property
-    def _aliases(self) -> Mapping[str, tuple[str, ...]]:
-        return self._names_by_id() or {}
-
     def _read(self, published: str) -> Iterator[Example]:
-        names = self._names_by_id()
-        golds: Mapping[str, tuple[str, ...]] | None = None
-        if _pool.has_corpus_file(self.data_dir, self.name):
-            golds = _pool.gold_passages(self.data_dir, self.name) or {}
+        names = self._names_by_id
+        golds = _pool.gold_in_file(self.data_dir, self.name)
         for record in unique_ids(_FILES.records(self.data_dir, published), "_id"):
             yield _example(record, names, golds)
 
@@ -126,6 +119,7 @@ class TwoWiki(Task):
         for record in _FILES.records(self.data_dir, "dev"):
             yield from paragraphs(record, _BETWEEN_SENTENCES)
 
+    @cached_property
     def _names_by_id(self) -> dict[str, tuple[str, ...]] | None:
         """Aliases and demonyms by Wikidata id; None if their file is not there."""
         if not _ALIASES.has(self.data_dir):
