@@ -15,8 +15,6 @@ import importlib.util
 import json
 import os
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -25,7 +23,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from measuring import memory
+from measuring import in_own_process, memory
 
 from ragtrials.data import Corpus, Passage
 from ragtrials.retrieval.build import index_info, load_retriever, open_store
@@ -120,9 +118,8 @@ def compare(folder: Path, count: int, queries: int) -> None:
     print(f"{'phase':8} {'seconds':>8} {'peak MB':>8} {'private MB':>11}")
     done: dict[str, Any] = {}
     for phase in PHASES:
-        command = [sys.executable, __file__, "--queries", str(queries), "--phase", phase, str(file), digest]
-        ran = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-        done[phase] = row = json.loads(ran.stdout)
+        words = ("--queries", str(queries), "--phase", phase, str(file), digest)
+        done[phase] = row = in_own_process(__file__, *words, env=environment)
         print(f"{phase:8} {row['seconds']:8.3f} {row['peak'] / 1e6:8.0f} {row['private'] / 1e6:+11.1f}")
     build, load, copy, search = (done[phase] for phase in ("build", "load", "copy", "search"))
     rate = search["queries"] / search["seconds"]

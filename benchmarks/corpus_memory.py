@@ -15,15 +15,13 @@ import argparse
 import json
 import os
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from measuring import memory
+from measuring import in_own_process, memory
 
 LIMIT = 300_000_000
 STEPS = ("digest", "noted digest", "store", "iterate", "fetch by id")
@@ -94,9 +92,8 @@ def measure(folder: Path, count: int, fetch: int) -> int:
     print(f"{'step':12} {'seconds':>8} {'peak MB':>8}", flush=True)
     highest = 0
     for step in STEPS:
-        command = [sys.executable, __file__, "--fetch", str(fetch), "--step", step, str(file)]
-        ran = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-        row = json.loads(ran.stdout)
+        words = ("--fetch", str(fetch), "--step", step, str(file))
+        row = in_own_process(__file__, *words, env=environment)
         print(f"{step:12} {row['seconds']:8.2f} {row['peak'] / 1e6:8.0f}  {row['shown']}", flush=True)
         highest = max(highest, row["peak"])
     return highest

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+
+def in_own_process(script: str, *words: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What a benchmark prints as one JSON object if it is called with these words."""
+    command = [sys.executable, script, *words]
+    ran = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
 
 
 def memory(field: str) -> int:

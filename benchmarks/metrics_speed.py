@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,7 +23,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from measuring import calibration, memory
+from measuring import calibration, in_own_process, memory
 
 from ragtrials.metrics import METRICS, score
 
@@ -123,8 +122,7 @@ def compare(folder: Path, count: int, names: list[str], check: bool) -> int:
     print(f"{'metric':20} {'seconds':>8} {'x loop':>7} {'peak MB':>8} {'mean':>6}")
     above = []
     for name in names:
-        command = [sys.executable, __file__, "--one", name, str(file)]
-        row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        row = in_own_process(__file__, "--one", name, str(file))
         print(f"{name:20} {row['seconds']:8.1f} {row['loops']:7.1f} {row['peak'] / 1e6:8.0f}", end="")
         print(f" {row['total'] / count:6.3f}", flush=True)
         if row["seconds"] * scale > LIMIT_SECONDS or row["peak"] > LIMIT_BYTES:

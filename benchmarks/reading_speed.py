@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +21,7 @@ from collections.abc import Iterator
 from itertools import count, islice
 from pathlib import Path
 
-from measuring import calibration, memory
+from measuring import calibration, in_own_process, memory
 
 from ragtrials.files import find_data_file, read_json_array
 from ragtrials.task import DATA_VARIABLE
@@ -80,8 +79,7 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as folder:
         size = write(Path(folder), options.records).stat().st_size
-        command = [sys.executable, __file__, "--read", folder]
-        row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        row = in_own_process(__file__, "--read", folder)
     rate = f"{size / 1e6 / row['seconds']:.0f} MB/s, {row['loops']:.1f} x loop"
     print(f"{options.records:,} records, {size / 1e6:.0f} MB: {row['examples']:,} examples", end="")
     print(f" in {row['seconds']:.1f} s ({rate}),", end="")

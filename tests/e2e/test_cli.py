@@ -12,16 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from fakes import hotpot_folder, hotpot_record
-from tiny import build_tiny_model
 
 from ragtrials.cli import main
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    build_tiny_model(folder)
-    return folder
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tiny import build_tiny_model
 
 from ragtrials.cli import main
 
@@ -25,13 +24,6 @@ PASSAGES = (
     'id\ttext\ttitle\np1\t"The ""Raven"" is a poem by Poe."\t"""The Raven"""\n'
     "2\tThe Louvre stands in Paris.\tLouvre\n3\tNobody asks about rivers.\t\n"
 )
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    build_tiny_model(folder)
-    return folder
 
 
 @pytest.fixture
