@@ -37,7 +37,8 @@ ALLOWED = {
     "ragtrials.task": GROUND,
     "ragtrials.retrieval": GROUND | {"ragtrials.retrieval"},
     "ragtrials.llm": GROUND | {"ragtrials.llm"},
-    "ragtrials.driver": GROUND,
+    "ragtrials.branching": GROUND,
+    "ragtrials.driver": GROUND | {"ragtrials.branching"},
     "ragtrials.methods": {
         "ragtrials.errors",
         "ragtrials.data",

@@ -20,6 +20,7 @@ from ragtrials.program import (
     retrieve,
     user,
 )
+from ragtrials.seeding import derive_seed
 
 
 class Recorder:
@@ -137,6 +138,65 @@ def test_sampling_seeds_depend_on_example_and_step_alone() -> None:
     assert len(set(together)) == 4
     assert seeds(["b"], 0) == [together[1], together[3]]
     assert seeds(["b"], 1) != seeds(["b"], 0)
+
+
+def test_the_seed_of_a_plain_run_stays_what_it_was() -> None:
+    """Committed results were drawn with these seeds."""
+
+    def answer(question: str) -> Program:
+        yield Retrieve(question, 1)
+        yield [Generate((user("g"),), temperature=1.0), Generate((user("g"),), temperature=0.5)]
+        return ""
+
+    fake = Recorder()
+    Driver(fake, fake, seed=7).run(answer, [("a", "q")])
+    assert fake.seeds == [derive_seed(7, "a", 1), derive_seed(7, "a", 2)]
+
+
+def test_single_requests_are_pooled_and_come_back_in_their_order() -> None:
+    fake = Recorder()
+    driver = Driver(fake, fake)
+    requests = [
+        ("a", Generate((user("one"),)), 0),
+        ("b", Retrieve("two", 1), 0),
+        ("b", Score((user("three"),), "tail"), 0),
+        ("a", Generate((user("four"),)), 1),
+        ("c", Retrieve("five", 1), 0),
+    ]
+    results = driver.ask(requests)
+    assert fake.calls == [
+        ("generate", ("one", "four")),
+        ("search", (("two", "five"), 1, ("b", "c"))),
+        ("score", ("tail",)),
+    ]
+    assert [r.text for r in results if isinstance(r, Completion)] == ["ONE", "tail", "FOUR"]
+    assert [r[0].passage.id for r in results if not isinstance(r, Completion)] == ["two-0", "five-0"]
+    assert driver.timing.engine > 0.0
+    assert driver.timing.retriever > 0.0
+
+
+def test_single_requests_draw_by_example_and_sample() -> None:
+    fake = Recorder()
+    request = Generate((user("g"),), temperature=1.0)
+    Driver(None, fake, 7).ask([("a", request, 0), ("a", request, 1), ("b", request, 1), ("a", request, 1)])
+    assert fake.seeds[0] == derive_seed(7, "a", 0)
+    assert len(set(fake.seeds)) == 3
+    assert fake.seeds[1] == fake.seeds[3]
+
+
+def test_a_single_request_must_be_one() -> None:
+    with pytest.raises(RunFailure, match="example a: the program yielded 'text', which is no request"):
+        Driver(None, Recorder()).ask([("a", "text", 0)])  # type: ignore[list-item]
+
+
+def test_what_is_served_is_counted() -> None:
+    fake = Recorder()
+    driver = Driver(fake, fake)
+    driver.run(two_steps, QUESTIONS)
+    driver.ask([("a", Score((user("s"),), "tail"), 0)])
+    timing = driver.timing
+    assert (timing.retrieval_calls, timing.llm_calls) == (3, 3 + 1)
+    assert (timing.prompt_tokens, timing.completion_tokens) == (3 * 3 + 5, 3 * 2)  # a scored tail is read
 
 
 def test_an_exception_in_a_program_names_the_example() -> None:
