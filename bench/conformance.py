@@ -9,12 +9,12 @@ Each check returns a list of problems, empty if all is well:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ragtrials import metrics
 from ragtrials.config import parse, plain
-from ragtrials.data import Example, Passage
+from ragtrials.data import Corpus, Example, Passage
 from ragtrials.driver import Driver
 from ragtrials.errors import UserError
 from ragtrials.method import Method
@@ -135,15 +135,16 @@ def check_task(task: Task) -> list[str]:
         problems.append(f"the reported split {card.reported_split!r} is not among its splits")
     problems += [f"unknown metric {name!r}" for name in card.metrics if name not in metrics.metric_names()]
     problems += _corpus_problems(task)
-    corpus = {passage.id for passage in task.corpus()} if task.has_corpus else set()
     by_split = {split: task.examples(split) for split in card.splits}
     for split, examples in by_split.items():
         problems += [f"split {split}: {problem}" for problem in _example_problems(task, list(examples))]
         if digest(list(examples)) != digest(list(type(task)(task.data_dir).examples(split))):
             problems.append(f"split {split}: read twice, it differs")
-    for example in by_split[card.reported_split] if task.has_corpus else ():
-        if lost := [identity for identity in example.supporting if identity not in corpus]:
-            problems.append(f"example {example.id}: gold passage {lost[0]} is not in the corpus")
+    if task.has_corpus:
+        evaluated = by_split[card.reported_split]
+        trained = [e for split, found in by_split.items() if split != card.reported_split for e in found]
+        problems += _lost_passages(evaluated, task.corpus(), "corpus")
+        problems += _lost_passages(trained, task.training_corpus(), "training corpus") if trained else ()
     problems += _leaks(task, by_split)
     return problems
 
@@ -156,6 +157,13 @@ def _corpus_problems(task: Task) -> Iterator[str]:
     except UserError:
         return
     yield "says that it has no corpus and gives one"
+
+
+def _lost_passages(examples: Sequence[Example], corpus: Corpus, name: str) -> Iterator[str]:
+    known = {passage.id for passage in corpus}
+    for example in examples:
+        if lost := [identity for identity in example.supporting if identity not in known]:
+            yield f"example {example.id}: gold passage {lost[0]} is not in the {name}"
 
 
 def _example_problems(task: Task, examples: list[Example]) -> Iterator[str]:

@@ -107,6 +107,15 @@ class Task(ABC):
     def corpus(self) -> Corpus:
         """The passages that retrieval searches."""
 
+    def training_corpus(self) -> Corpus:
+        """The passages that retrieval searches while training, on train and validation; by default `corpus`.
+
+        A corpus that is made of the evaluated questions' own paragraphs has nothing to do with training
+        questions, so that such a task has another one for them. `supporting` of an example that is not
+        evaluated names passages of this corpus.
+        """
+        return self.corpus()
+
     def left_out(self, split: str) -> Mapping[str, str]:
         """Published records of a split's file that are in no split, by id with the reason; none by default.
 

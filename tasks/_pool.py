@@ -33,11 +33,13 @@ def corpus_file(data_dir: Path | None, task: str) -> Corpus:
     return file_corpus(path, f"{task}-local-pool")
 
 
-def file_or_pool(data_dir: Path | None, task: str, paragraphs: Callable[[], Iterable[Passage]]) -> Corpus:
-    """The corpus in the folder of a task, else the paragraphs of its development questions."""
+def file_or_pool(
+    data_dir: Path | None, task: str, published: str, paragraphs: Callable[[str], Iterable[Passage]]
+) -> Corpus:
+    """The corpus in the folder of a task, whatever is asked, else the paragraphs of a published split."""
     if has_corpus_file(data_dir, task):
         return corpus_file(data_dir, task)
-    return pooled(f"{task}-dev-pool", paragraphs)
+    return pooled(task, published, paragraphs)
 
 
 def gold_in_file(data_dir: Path | None, task: str) -> Mapping[str, tuple[str, ...]] | None:
@@ -48,12 +50,16 @@ def gold_in_file(data_dir: Path | None, task: str) -> Mapping[str, tuple[str, ..
     return gold_passages(data_dir, task) or {} if has_corpus_file(data_dir, task) else None
 
 
-def pooled(name: str, paragraphs: Callable[[], Iterable[Passage]]) -> Corpus:
-    """The corpus of all these paragraphs, each once, in order of first appearance.
+def pooled(task: str, published: str, paragraphs: Callable[[str], Iterable[Passage]]) -> Corpus:
+    """The corpus of all paragraphs of a published split, each once, in order of first appearance.
 
-    Their ids must be made from their content (`ragtrials.data.passage_id`): titles repeat with other texts.
+    Args:
+        task: The task's name.
+        published: The split, "train" or "dev".
+        paragraphs: Gives the paragraphs of a published split. Their ids must be made from their content
+            (`ragtrials.data.passage_id`): titles repeat with other texts.
     """
-    return Corpus(name, lambda: _each_once(paragraphs()))
+    return Corpus(f"{task}-{published}-pool", lambda: _each_once(paragraphs(published)))
 
 
 def gold_passages(data_dir: Path | None, task: str) -> dict[str, tuple[str, ...]] | None:

@@ -1,7 +1,8 @@
 """HotpotQA, distractor setting: questions over two Wikipedia paragraphs, each with its gold sentences.
 
-The corpus pools the paragraphs of the development questions, so retrieval is easier than over all of
-Wikipedia: scores compare with each other, not with published full-wiki ones.
+The corpus pools the paragraphs of the development questions, and while training those of the training
+questions, so retrieval is easier than over all of Wikipedia: scores compare with each other, not with
+published full-wiki ones.
 """
 
 from __future__ import annotations
@@ -72,7 +73,11 @@ class HotpotQA(Task):
 
     def corpus(self) -> Corpus:
         """The paragraphs of all development questions, each once, in order of first appearance."""
-        return pooled("hotpotqa-dev-pool", self._paragraphs)
+        return pooled(self.name, "dev", self._paragraphs)
+
+    def training_corpus(self) -> Corpus:
+        """The paragraphs of all training questions, each once, in order of first appearance."""
+        return pooled(self.name, "train", self._paragraphs)
 
     def available_offline(self) -> bool:
         """Whether the development questions are local, so that the hub is not asked."""
@@ -86,8 +91,8 @@ class HotpotQA(Task):
     def _read(self, published: str) -> Iterator[Example]:
         return map(_example, unique_ids(_FILES.records(self.data_dir, published), "_id"))
 
-    def _paragraphs(self) -> Iterator[Passage]:
-        for record in _FILES.records(self.data_dir, "dev"):
+    def _paragraphs(self, published: str) -> Iterator[Passage]:
+        for record in _FILES.records(self.data_dir, published):
             yield from paragraphs(record, between="")
 
 

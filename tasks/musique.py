@@ -73,7 +73,11 @@ class MuSiQue(Task):
 
     def corpus(self) -> Corpus:
         """The corpus file of the task's folder, else the paragraphs of all development questions."""
-        return _pool.file_or_pool(self.data_dir, self.name, self._all_paragraphs)
+        return _pool.file_or_pool(self.data_dir, self.name, "dev", self._all_paragraphs)
+
+    def training_corpus(self) -> Corpus:
+        """The corpus file of the task's folder, else the paragraphs of all training questions."""
+        return _pool.file_or_pool(self.data_dir, self.name, "train", self._all_paragraphs)
 
     def available_offline(self) -> bool:
         return _FILES.has(self.data_dir, "dev")
@@ -95,8 +99,8 @@ class MuSiQue(Task):
             else:
                 yield _splits.LeftOut(record.text("id"), "its paragraphs do not answer it (MuSiQue-Full)")
 
-    def _all_paragraphs(self) -> Iterator[Passage]:
-        for record in _FILES.records(self.data_dir, "dev"):
+    def _all_paragraphs(self, published: str) -> Iterator[Passage]:
+        for record in _FILES.records(self.data_dir, published):
             yield from map(_passage, _paragraphs(record))
 
 

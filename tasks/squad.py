@@ -70,7 +70,7 @@ class SQuAD(Task):
 
     def corpus(self) -> Corpus:
         """The paragraphs of the development file, each once, in order of first appearance."""
-        return _pool.pooled("squad-dev-pool", self._paragraphs)
+        return _pool.pooled(self.name, "dev", self._paragraphs)
 
     def available_offline(self) -> bool:
         return _FILES.has(self.data_dir)
@@ -82,8 +82,8 @@ class SQuAD(Task):
             else:
                 yield _example(record)
 
-    def _paragraphs(self) -> Iterable[Passage]:
-        return map(_passage, _FILES.records(self.data_dir, "dev"))
+    def _paragraphs(self, published: str) -> Iterable[Passage]:
+        return map(_passage, _FILES.records(self.data_dir, published))
 
 
 def _example(record: Record) -> Example:

@@ -80,7 +80,11 @@ class TwoWiki(Task):
 
     def corpus(self) -> Corpus:
         """The corpus file of the task's folder, else the paragraphs of all development questions."""
-        return _pool.file_or_pool(self.data_dir, self.name, self._paragraphs)
+        return _pool.file_or_pool(self.data_dir, self.name, "dev", self._paragraphs)
+
+    def training_corpus(self) -> Corpus:
+        """The corpus file of the task's folder, else the paragraphs of all training questions."""
+        return _pool.file_or_pool(self.data_dir, self.name, "train", self._paragraphs)
 
     def available_offline(self) -> bool:
         return _FILES.has(self.data_dir, "dev")
@@ -115,8 +119,8 @@ class TwoWiki(Task):
         for record in unique_ids(_FILES.records(self.data_dir, published), "_id"):
             yield _example(record, names, golds)
 
-    def _paragraphs(self) -> Iterator[Passage]:
-        for record in _FILES.records(self.data_dir, "dev"):
+    def _paragraphs(self, published: str) -> Iterator[Passage]:
+        for record in _FILES.records(self.data_dir, published):
             yield from paragraphs(record, _BETWEEN_SENTENCES)
 
     @cached_property
