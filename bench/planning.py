@@ -6,14 +6,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragtrials.config import override, plain, suggestion
+from ragtrials.config import override, suggestion
 from ragtrials.data import Example
 from ragtrials.errors import UserError
 from ragtrials.method import Method
 from ragtrials.registry import METHODS
 from ragtrials.resources import Resources, as_asked
 from ragtrials.signature import digest
-from ragtrials.spec import RunSpec
+from ragtrials.spec import RunSpec, named_settings
 from ragtrials.suite import Request
 from ragtrials.task import Task, sample
 
@@ -82,7 +82,7 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     total = len(examples)
     spec = RunSpec(
         method=method.name,
-        config=plain(method.config),
+        config=named_settings(method.config),
         task=task.name,
         task_version=task.card.version,
         split=split,

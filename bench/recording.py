@@ -8,7 +8,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from ragtrials.config import plain
 from ragtrials.environment import environment
 from ragtrials.metrics import count_flags
 from ragtrials.planning import Plan
@@ -53,7 +52,7 @@ def make_record(plan: Plan, rows: Sequence[Mapping[str, Any]], times: Mapping[st
         cost={name: mean(name) or 0.0 for name in COST_COLUMNS},
         flags=count_flags(row["flags"] for row in rows),
         config=spec.config,
-        signature=plain(spec),
+        signature=spec.signature,
         environment=environment(),
         command=command(plan.request),
         times=times,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import islice
 
 from ragtrials.data import Example, Passage
 from ragtrials.program import Evidence, Message, assistant, user
@@ -14,12 +16,28 @@ ANSWER_FORM = (
 """The form of an answer, the same for every method. The marker of several answers is `Example.target`'s."""
 
 
-def passage_parts(passages: Sequence[Passage]) -> tuple[str | Evidence, ...]:
-    """Numbered passages, from 1, each with its title; only their texts may be shortened."""
+def passage_parts(passages: Sequence[Passage], words: int | None = None) -> tuple[str | Evidence, ...]:
+    """Numbered passages, from 1, each with its title; only their texts may be shortened.
+
+    Args:
+        passages: What to show, in this order.
+        words: How many words of each text are shown; all of them if None.
+    """
     parts: list[str | Evidence] = []
     for number, passage in enumerate(passages, 1):
-        parts += [f"[{number}] {passage.title}: ", Evidence(passage.text), "\n"]
+        parts += [f"[{number}] {passage.title}: ", Evidence(first_words(passage.text, words)), "\n"]
     return tuple(parts)
+
+
+def first_words(text: str, count: int | None) -> str:
+    """The start of a text with at most `count` words, divided by whitespace, spaced as they are in it.
+
+    A text that has no more words than that, or any text if `count` is None, is returned as it is.
+    """
+    if count is None:
+        return text
+    found = list(islice(re.finditer(r"\S+", text), count + 1))
+    return text if len(found) <= count else text[: found[count - 1].end()]
 
 
 def question_turn(question: str) -> Message:

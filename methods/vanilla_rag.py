@@ -20,17 +20,23 @@ class VanillaRagConfig:
         k: Passages to retrieve.
         shots: Few-shot examples from the training split, shown without passages.
         max_new_tokens: Longest answer.
+        passage_words: Words of each passage's text that are shown, from its start; all if None.
     """
 
     k: int = 5
     shots: int = 4
     max_new_tokens: int = 32
+    passage_words: int | None = None
 
     def __post_init__(self) -> None:
         if self.k < 1:
             raise UserError(f"k must be at least 1, not {self.k} (no_retrieval answers without passages)")
         if self.shots < 0 or self.max_new_tokens < 1:
             raise UserError("shots must be at least 0 and max_new_tokens at least 1")
+        if self.passage_words is not None and self.passage_words < 1:
+            raise UserError(
+                f"passage_words must be at least 1, or none to show whole passages, not {self.passage_words}"
+            )
 
 
 class VanillaRag(Method):
@@ -59,7 +65,7 @@ class VanillaRag(Method):
         prompt = (
             system(
                 f"You answer questions with the help of these passages. {ANSWER_FORM}\n\n",
-                *passage_parts(passages),
+                *passage_parts(passages, self.config.passage_words),
             ),
             *shot_turns(self.shown),
             question_turn(question),

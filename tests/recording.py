@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ragtrials.config import plain
 from ragtrials.results import SCHEMA, RunRecord, write_record
 from ragtrials.spec import RunSpec
 from ragtrials.stats import Estimate
@@ -77,7 +76,7 @@ def save(
         },
         flags={},
         config=made.config,
-        signature=plain(made),
+        signature=made.signature,
         environment={"python": "3.11"},
         command="ragtrials run",
         times={"seconds": 1.0},
