@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ragtrials.config import parse, plain
@@ -19,11 +19,17 @@ from ragtrials.errors import UserError
 from ragtrials.program import Trace
 
 FORMAT = 1
+SERVED = ("retrieval_calls", "llm_calls", "prompt_tokens", "completion_tokens")
+"""What `Timing` counts of requests that were really served."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkHeader:
-    """First line of a chunk file: whose it is, and how long it took (seconds)."""
+    """First line of a chunk file: whose it is, how long it took (seconds), and what it cost.
+
+    `served` counts calls and tokens that were really served, by the names of `Cost`. Replayed and forced
+    steps of branches stand in the traces but not there.
+    """
 
     format: int
     run: str
@@ -32,6 +38,7 @@ class ChunkHeader:
     seconds: float
     retriever_seconds: float
     engine_seconds: float
+    served: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,16 @@ def write_chunk(
     folder: Path, run: str, index: int, traces: Sequence[Trace], seconds: float, timing: Timing
 ) -> Chunk:
     """Save a finished chunk so that it survives a kill or a power cut right after."""
-    header = ChunkHeader(FORMAT, run, index, len(traces), seconds, timing.retriever, timing.engine)
+    header = ChunkHeader(
+        FORMAT,
+        run,
+        index,
+        len(traces),
+        seconds,
+        timing.retriever,
+        timing.engine,
+        {name: getattr(timing, name) for name in SERVED},
+    )
     lines = [header, *traces]
     text = "".join(json.dumps(plain(line), ensure_ascii=True) + "\n" for line in lines)
     write_atomically(chunk_path(folder, index), text.encode("ascii"))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ragtrials.data import Example
 from ragtrials.program import Program
+
+if TYPE_CHECKING:
+    from ragtrials.training.run import TrainRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class Method(ABC):
     roles: ClassVar[tuple[str, ...]] = ("generator",)
     retrieves: ClassVar[bool] = True
     """Whether the method may ask the retriever; one that never does is compared under every retriever."""
+    trains: ClassVar[bool] = False
+    """Whether the method has a `train`; its config then has a field `examples`, how many to train on."""
+    evaluation_settings: ClassVar[tuple[str, ...]] = ()
+    """Settings that training does not look at, so that one checkpoint serves all their values."""
     paper: ClassVar[Paper]
     Config: ClassVar[type]
     """A frozen dataclass of settings with defaults; `-o name=value` overrides a field."""
@@ -62,3 +69,11 @@ class Method(ABC):
     @abstractmethod
     def answer(self, question: str) -> Program:
         """The algorithm for one question. Gold answers are out of reach: only the question comes in."""
+
+    def train(self, run: TrainRun) -> None:
+        """The paper's training: build data from `run.examples`, then change the weights of roles.
+
+        Called once, after `prepare`, for methods with `trains = True`. Gold answers are in
+        `run.examples`, which come from the training split alone.
+        """
+        raise NotImplementedError(f"method {self.name} has `trains = {self.trains}` and no train()")

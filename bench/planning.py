@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragtrials.config import override, suggestion
+from ragtrials.config import override, parse, suggestion
 from ragtrials.data import Example
 from ragtrials.errors import UserError
 from ragtrials.method import Method
@@ -16,6 +16,8 @@ from ragtrials.signature import digest
 from ragtrials.spec import RunSpec, named_settings
 from ragtrials.suite import Request
 from ragtrials.task import Task, sample
+from ragtrials.trained import TrainPlan, plan_training
+from ragtrials.training.checkpoint import Checkpoint, check_fits, read_checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,10 @@ class Plan:
     """How long it took to read the data and name the run, without the model."""
     model_seconds: float
     """How long it took to find the model, its conversion or download included."""
+    training: TrainPlan | None = None
+    """What has to be trained first; none if nothing has to."""
+    checkpoint: Checkpoint | None = None
+    """What was named to be evaluated."""
 
     @property
     def label(self) -> str:
@@ -41,13 +47,16 @@ class Plan:
         return f"{self.request.method} on {self.request.task}"
 
 
-def build_method(request: Request) -> Method:
-    """The method with its profile and options applied.
+def build_method(request: Request, checkpoint: Checkpoint | None = None) -> Method:
+    """The method with the settings of its profile, or of a checkpoint, and with the options applied.
 
     Raises:
         UserError: Method, profile or option does not exist, or a value does not fit.
     """
     kind = METHODS.load(request.method)
+    if checkpoint is not None and checkpoint.manifest.method == kind.name:
+        where = f"checkpoint {checkpoint.folder}: config"
+        return kind(override(parse(kind.Config, checkpoint.manifest.config, where), request.options))
     profile = request.conditions.profile
     if profile not in kind.PROFILES:
         raise UserError(f"method {kind.name} has no profile {profile!r}{suggestion(profile, kind.PROFILES)}")
@@ -65,7 +74,8 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     """
     clock = time.perf_counter()
     conditions = request.conditions
-    method = build_method(request)
+    checkpoint = None if request.checkpoint is None else read_checkpoint(request.checkpoint)
+    method = build_method(request, checkpoint)
     task = resources.task(request.task)
     if request.optional and not task.available_offline():
         return None
@@ -78,6 +88,13 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     resolving = time.perf_counter()
     engine = resources.describe_engine(conditions)
     model_seconds = time.perf_counter() - resolving
+    if checkpoint is not None:
+        check_fits(checkpoint, method.name, method.roles, engine["model"], engine["digest"])
+    training = (
+        plan_training(request, method, task, resources)
+        if method.trains and request.train and checkpoint is None
+        else None
+    )
     asked = as_asked(chosen, task, conditions.corpus)
     total = len(examples)
     spec = RunSpec(
@@ -94,7 +111,7 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
         engine=engine,
         seed=conditions.seed,
         chunk=conditions.chunk,
+        train_id=training.spec.id if training else checkpoint.manifest.train_id if checkpoint else None,
     )
-    return Plan(
-        request, spec, method, task, asked, time.perf_counter() - clock - model_seconds, model_seconds
-    )
+    seconds = time.perf_counter() - clock - model_seconds
+    return Plan(request, spec, method, task, asked, seconds, model_seconds, training, checkpoint)

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from ragtrials.config import plain
 from ragtrials.environment import environment
 from ragtrials.metrics import count_flags
 from ragtrials.planning import Plan
@@ -16,10 +17,16 @@ from ragtrials.scoring import COST_COLUMNS, RETRIEVAL_COLUMNS, score_columns
 from ragtrials.seeding import derive_seed
 from ragtrials.stats import bootstrap
 from ragtrials.suite import Conditions, Request
+from ragtrials.training.checkpoint import Checkpoint
 
 
-def make_record(plan: Plan, rows: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> RunRecord:
-    """The record of a finished run from its rows."""
+def make_record(
+    plan: Plan,
+    rows: Sequence[Mapping[str, Any]],
+    times: Mapping[str, Any],
+    checkpoint: Checkpoint | None = None,
+) -> RunRecord:
+    """The record of a finished run from its rows, and from the checkpoint that was evaluated if any."""
     spec, engine = plan.spec, plan.spec.engine
     n = len(rows)
 
@@ -56,7 +63,21 @@ def make_record(plan: Plan, rows: Sequence[Mapping[str, Any]], times: Mapping[st
         environment=environment(),
         command=command(plan.request),
         times=times,
+        training=None if checkpoint is None else _training(checkpoint),
     )
+
+
+def _training(checkpoint: Checkpoint) -> dict[str, Any]:
+    """How a checkpoint came about, as JSON values."""
+    manifest = checkpoint.manifest
+    return {
+        "train_id": manifest.train_id,
+        "task": manifest.task,
+        "seed": manifest.seed,
+        "profile": manifest.profile,
+        "weights": {role: weights.digest for role, weights in manifest.roles.items()},
+        **plain(manifest.report),
+    }
 
 
 def command(request: Request) -> str:
@@ -67,7 +88,12 @@ def command(request: Request) -> str:
     if given.corpus is not None:
         given = replace(given, corpus=Path(given.corpus).name)
     task, colon, file = request.task.partition(":")
-    words = ["ragtrials", "run", "--method", request.method, "--task", f"{task}{colon}{Path(file).name}"]
+    name = f"{task}{colon}{Path(file).name}"
+    words = ["ragtrials", "run", "--method", request.method, "--task", name]
+    if request.checkpoint is not None or not request.train:
+        words = ["ragtrials", "eval", request.method, name]
+    if request.checkpoint is not None:
+        words += ["--checkpoint", request.checkpoint.name]
     for condition in fields(Conditions):
         value = getattr(given, condition.name)
         if value is not None and value != condition.default:

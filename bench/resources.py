@@ -29,7 +29,7 @@ class Resources:
         self._tasks: dict[str, Task] = {}
         self._examples: dict[tuple[Task, str], Sequence[Example]] = {}
         self._few_shot: dict[tuple[Task, int, int], list[Example]] = {}
-        self._own_corpora: dict[Task, Corpus] = {}
+        self._own_corpora: dict[tuple[Task, bool], Corpus] = {}
         self._given_corpora: dict[str, Corpus] = {}
         self._engines: dict[tuple[Any, ...], Engine] = {}
         self._descriptions: dict[tuple[Any, ...], Mapping[str, Any]] = {}
@@ -85,8 +85,14 @@ class Resources:
             self._few_shot[key] = drawn[:count]
         return self._few_shot.get(key, [])
 
-    def corpus(self, task: Task, given: str | None = None) -> Corpus:
+    def corpus(self, task: Task, given: str | None = None, training: bool = False) -> Corpus:
         """What is searched for a task's questions: the given corpus, else the task's own.
+
+        Args:
+            task: Whose questions.
+            given: What --corpus names.
+            training: Whether it is searched while training; a task that pools the paragraphs of its
+                questions then pools those of the training questions.
 
         Raises:
             UserError: There is none.
@@ -98,12 +104,13 @@ class Resources:
                 f"task {task.name} has no corpus of its own: name one with --corpus, "
                 "or use a method that does not retrieve"
             )
-        if task not in self._own_corpora:
-            corpus = task.corpus()
+        key = (task, training)
+        if key not in self._own_corpora:
+            corpus = task.training_corpus() if training else task.corpus()
             # Tasks that share a corpus share its digest too.
             same = [known for known in self._own_corpora.values() if known.name == corpus.name]
-            self._own_corpora[task] = same[0] if same else corpus
-        return self._own_corpora[task]
+            self._own_corpora[key] = same[0] if same else corpus
+        return self._own_corpora[key]
 
     def given_corpus(self, given: str) -> Corpus:
         """What --corpus names.
@@ -124,37 +131,59 @@ class Resources:
             self._descriptions[key] = describe_model(conditions.model, **_engine_options(conditions))
         return self._descriptions[key]
 
-    def engine(self, conditions: Conditions) -> Engine:
-        """The loaded engine."""
+    def engine(self, conditions: Conditions, policies: Mapping[str, Path] | None = None) -> Engine:
+        """The loaded engine, with trained weights by role if there are any."""
         from ragtrials.llm.build import load_engine
 
-        key = _engine_key(conditions)
+        policies = policies or {}
+        key = (*_engine_key(conditions), *sorted((role, str(f)) for role, f in policies.items()))
         if key not in self._engines:
-            self._engines.clear()
-            self._engines[key] = load_engine(conditions.model, **_engine_options(conditions))
+            self.free_engine()
+            self._engines[key] = load_engine(
+                conditions.model, **_engine_options(conditions), policies=policies
+            )
         return self._engines[key]
 
-    def describe_retriever(self, conditions: Conditions, task: Task) -> Mapping[str, Any]:
+    def free_engine(self) -> None:
+        """Unload the engine, so that its memory is there for another or for training."""
+        self._engines.clear()
+
+    def describe_retriever(
+        self, conditions: Conditions, task: Task, training: bool = False
+    ) -> Mapping[str, Any]:
         """The retriever's signature, without building an index."""
         from ragtrials.retrieval.build import describe_retriever
 
         _check_gold(conditions, task)
-        corpus = self.corpus(task, conditions.corpus)
+        corpus = self.corpus(task, conditions.corpus, training)
         return describe_retriever(conditions.retriever, corpus, seed=conditions.seed)
 
-    def retriever(self, conditions: Conditions, task: Task) -> Retriever:
-        """The loaded retriever; its index is built if it is not in the cache."""
+    def retriever(
+        self, conditions: Conditions, task: Task, asked: Sequence[Example] | None = None
+    ) -> Retriever:
+        """The loaded retriever; its index is built if it is not in the cache.
+
+        Args:
+            conditions: Which one.
+            task: Whose corpus.
+            asked: The training examples that it will be asked for, over the training corpus; None for the
+                evaluated split over the evaluated corpus.
+        """
         from ragtrials.retrieval.build import load_retriever
 
         _check_gold(conditions, task)
-        corpus = self.corpus(task, conditions.corpus)
+        training = asked is not None
+        corpus = self.corpus(task, conditions.corpus, training)
         split = conditions.split or task.card.reported_split
         # Only the diagnostics know the questions, so only they differ from task to task.
-        asker = None if conditions.retriever == "bm25" else (task, split, conditions.seed)
+        asker = None if conditions.retriever == "bm25" else (task, split, conditions.seed, training)
         key = (conditions.retriever, corpus.name, corpus.digest, asker)
         if key not in self._retrievers:
             self._retrievers[key] = load_retriever(
-                conditions.retriever, corpus, examples=self.examples(task, split), seed=conditions.seed
+                conditions.retriever,
+                corpus,
+                examples=self.examples(task, split) if asked is None else asked,
+                seed=conditions.seed,
             )
         return self._retrievers[key]
 

@@ -43,6 +43,8 @@ class RunRecord:
         signature: The `RunSpec`.
         environment: Versions of Python and libraries, kind of machine. Not part of the id.
         command: The command that makes this record again.
+        training: How the evaluated weights came about: `train_id`, where they were trained, the digest of
+            each role's weights, and the training's report; none for a method that is not trained.
         times: Everything that differs between two otherwise equal runs: start, seconds.
     """
 
@@ -71,6 +73,7 @@ class RunRecord:
     environment: Mapping[str, str]
     command: str
     times: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] | None = None
 
 
 def write_record(folder: Path, record: RunRecord, rows: Sequence[Mapping[str, Any]]) -> None:

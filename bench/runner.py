@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from ragtrials.resources import Resources
 from ragtrials.results import RECORD_FILE, RunRecord, read_record, write_record
 from ragtrials.scoring import score_row
 from ragtrials.suite import Request
+from ragtrials.trained import trained
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,7 @@ def _attempt(plan: Plan, resources: Resources, folders: Folders, overwrite: bool
             return Outcome(
                 plan.request, "already done", record=read_record(folder / RECORD_FILE), folder=folder
             )
-        record = execute(
-            plan, resources, folder, folders.runs / plan.request.suite / plan.spec.folder, overwrite
-        )
+        record = execute(plan, resources, folders, overwrite)
         return Outcome(plan.request, "done", record=record, folder=folder)
     except UserError as error:
         return Outcome(plan.request, "refused", str(error))
@@ -106,27 +105,33 @@ def _attempt(plan: Plan, resources: Resources, folders: Folders, overwrite: bool
         return Outcome(plan.request, "failed", f"{type(error).__name__}: {error}")
 
 
-def execute(plan: Plan, resources: Resources, folder: Path, work: Path, overwrite: bool = False) -> RunRecord:
-    """Answer what is missing of one run and write its record.
+def execute(plan: Plan, resources: Resources, folders: Folders, overwrite: bool = False) -> RunRecord:
+    """Train if need be, answer what is missing of one run, and write its record.
 
     Args:
         plan: The run.
         resources: Where the model and the retriever come from.
-        folder: Where the record goes.
-        work: Where finished chunks are kept; those that are there are not done again.
-        overwrite: Throw finished chunks away first.
+        folders: Where the record goes, and where checkpoints and finished chunks are kept; those that are
+            there are not done again.
+        overwrite: Throw finished chunks away first. A finished checkpoint stays: `ragtrials train` can
+            make it again.
 
     Raises:
         UserError: Another process works on the same run, or a stored chunk is damaged.
         RunFailure: The method or the engine failed.
     """
     started = datetime.now(UTC)
+    checkpoint = plan.checkpoint
+    if plan.training is not None:
+        checkpoint = trained(plan.training, resources, folders.runs)
     clock = time.perf_counter()
+    work = folders.runs / plan.request.suite / plan.spec.folder
     with exclusive(work, plan.label):
         if overwrite:
             for old in work.glob("chunk-*.jsonl"):
                 old.unlink()
-        chunks, loading, earlier = _answer(plan, resources, work)
+        policies = {} if checkpoint is None else checkpoint.policies
+        chunks, loading, earlier = _answer(plan, resources, work, policies)
         scoring = time.perf_counter()
         traces = [trace for chunk in chunks for trace in chunk.traces]
         rows = [
@@ -144,13 +149,15 @@ def execute(plan: Plan, resources: Resources, folder: Path, work: Path, overwrit
             "retriever_seconds": round(sum(chunk.header.retriever_seconds for chunk in chunks), 3),
             "scoring_seconds": round(now - scoring, 3),
         }
-        record = make_record(plan, rows, times)
-        write_record(folder, record, rows)
+        record = make_record(plan, rows, times, checkpoint)
+        write_record(folders.results / plan.request.suite / plan.spec.folder, record, rows)
     return record
 
 
-def _answer(plan: Plan, resources: Resources, work: Path) -> tuple[list[Chunk], float, float]:
-    """Answer the chunks that are not stored yet.
+def _answer(
+    plan: Plan, resources: Resources, work: Path, policies: Mapping[str, Path]
+) -> tuple[list[Chunk], float, float]:
+    """Answer the chunks that are not stored yet, with trained weights by role.
 
     Returns:
         All chunks; the seconds that loading took now; the seconds that the stored chunks had taken.
@@ -165,7 +172,7 @@ def _answer(plan: Plan, resources: Resources, work: Path) -> tuple[list[Chunk], 
         return stored, 0.0, earlier
     clock = time.perf_counter()
     conditions = plan.request.conditions
-    engine = resources.engine(conditions)
+    engine = resources.engine(conditions, policies)
     retriever = resources.retriever(conditions, plan.task) if plan.method.retrieves else None
     loading = time.perf_counter() - clock
     done = len(plan.examples) - sum(len(batches[i]) for i in missing)

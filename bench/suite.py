@@ -100,7 +100,15 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One run that somebody asked for: a method on a task under conditions."""
+    """One run that somebody asked for: a method on a task under conditions.
+
+    Attributes:
+        suite, method, task, conditions: What is run.
+        options: Settings of the method, as with -o.
+        optional: Leave it out where the task's data are not on this machine.
+        checkpoint: Evaluate this checkpoint instead of training.
+        train: Whether a method that can be trained is; otherwise the untrained model plays its roles.
+    """
 
     suite: str
     method: str
@@ -108,6 +116,8 @@ class Request:
     conditions: Conditions
     options: tuple[str, ...] = ()
     optional: bool = False
+    checkpoint: Path | None = None
+    train: bool = True
 
 
 def suite_names() -> tuple[str, ...]:

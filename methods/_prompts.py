@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from ragtrials.data import Example, Passage
-from ragtrials.program import Evidence, Message, assistant, user
+from ragtrials.program import Evidence, Message, Program, assistant, generate, system, user
 
 ANSWER_FORM = (
     "Reply with the answer alone: a name, a number, a short phrase, or yes or no. "
@@ -60,3 +60,38 @@ def shot_turns(shots: Sequence[Example]) -> tuple[Message, ...]:
 def clean_answer(text: str) -> str:
     """The first line of a reply that says something, without blanks around it."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def reading_prompt(
+    question: str, passages: Sequence[Passage], shots: Sequence[Example], words: int | None
+) -> tuple[Message, ...]:
+    """The prompt of a reader: the passages, then few-shot turns if there are any, then the question."""
+    return (
+        system(
+            f"You answer questions with the help of these passages. {ANSWER_FORM}\n\n",
+            *passage_parts(passages, words),
+        ),
+        *shot_turns(shots),
+        question_turn(question),
+    )
+
+
+def answer_from(
+    question: str,
+    passages: Sequence[Passage],
+    shots: Sequence[Example],
+    words: int | None,
+    max_new_tokens: int,
+) -> Program:
+    """The last step of most methods: read the passages and answer in one line.
+
+    Args:
+        question: What is asked.
+        passages: What is read, in this order.
+        shots: Few-shot examples.
+        words: How many words of each passage are shown; all if None.
+        max_new_tokens: Longest answer.
+    """
+    prompt = reading_prompt(question, passages, shots, words)
+    reply = yield from generate(prompt, max_new_tokens=max_new_tokens, stop=("\n",))
+    return clean_answer(reply.text)

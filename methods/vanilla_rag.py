@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from ragtrials.errors import UserError
 from ragtrials.method import Method, Paper
-from ragtrials.methods._prompts import ANSWER_FORM, clean_answer, passage_parts, question_turn, shot_turns
-from ragtrials.program import Program, generate, retrieve, system
+from ragtrials.methods._prompts import answer_from
+from ragtrials.program import Program, retrieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,9 @@ class VanillaRag(Method):
 
     def answer(self, question: str) -> Program:
         passages = yield from retrieve(question, k=self.config.k)
-        prompt = (
-            system(
-                f"You answer questions with the help of these passages. {ANSWER_FORM}\n\n",
-                *passage_parts(passages, self.config.passage_words),
-            ),
-            *shot_turns(self.shown),
-            question_turn(question),
+        config = self.config
+        return (
+            yield from answer_from(
+                question, passages, self.shown, config.passage_words, config.max_new_tokens
+            )
         )
-        reply = yield from generate(prompt, max_new_tokens=self.config.max_new_tokens, stop=("\n",))
-        return clean_answer(reply.text)

@@ -55,5 +55,5 @@ class ScriptedResources(Resources):
     def describe_engine(self, conditions: Conditions) -> Mapping[str, Any]:
         return dict(self.scripted.signature)
 
-    def engine(self, conditions: Conditions) -> Any:
+    def engine(self, conditions: Conditions, policies: Mapping[str, Path] | None = None) -> Any:
         return self.scripted

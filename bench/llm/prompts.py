@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,26 @@ class PromptBuilder:
         """The ids of plain text that follows a prompt: no BOS, no special tokens."""
         return tuple(self._tokenizer(self._harmless(text), add_special_tokens=False).input_ids)
 
+    @cached_property
+    def turn_end(self) -> int:
+        """The id of the token that ends the assistant's turn, as the chat template writes it.
+
+        Raises:
+            UserError: The template ends a turn with plain text, and the tokenizer has no end token.
+        """
+        said = "Yes"
+        chat = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": said}]
+        rendered = self._render(chat, add_generation_prompt=False)
+        after = rendered[rendered.rindex(said) + len(said) :]
+        for token in self._tokenizer(after, add_special_tokens=False).input_ids:
+            if token in special_tokens(self._tokenizer):
+                return int(token)
+        if self._tokenizer.eos_token_id is None:
+            raise UserError(
+                f"model {self._model} has no token that ends a turn: it cannot be trained to stop"
+            )
+        return int(self._tokenizer.eos_token_id)
+
     def _encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Render and tokenise; exactly one BOS where one is in use."""
         chat = [{"role": m.role, "content": self._harmless(m.text)} for m in messages]
@@ -128,12 +149,15 @@ class PromptBuilder:
             return ids[written - 1 :]
         return (self._bos, *ids) if written == 0 and self._adds_bos else ids
 
-    def _render(self, chat: list[dict[str, str]]) -> str:
+    def _render(self, chat: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
         from jinja2 import TemplateError
 
         try:
             rendered: Any = self._tokenizer.apply_chat_template(
-                chat, chat_template=self._template, add_generation_prompt=True, tokenize=False
+                chat,
+                chat_template=self._template,
+                add_generation_prompt=add_generation_prompt,
+                tokenize=False,
             )
         except TemplateError as error:
             roles = ", ".join(message["role"] for message in chat)

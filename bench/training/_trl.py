@@ -1,0 +1,215 @@
+"""Runs trl's trainers on rows of token ids, so that a kill costs at most `save_steps` steps."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from datasets.utils.logging import disable_progress_bar
+from transformers import TrainerCallback
+from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
+
+from ragtrials.chunks import write_atomically
+from ragtrials.errors import RunFailure
+from ragtrials.llm.quiet import quiet_transformers
+from ragtrials.progress import Progress
+from ragtrials.training.settings import Optimisation
+
+COMPLETE = "complete.json"
+"""Written into a saved step when all its files are there; steps without it are not gone on from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What both trainers need.
+
+    Attributes:
+        settings: How to optimise.
+        seed: Decides the order of rows and dropout.
+        device: "cpu", "cuda", ...
+        dtype: "bfloat16" computes in it on a GPU (mixed precision).
+        folder: Where saved steps go.
+        log: Called with scalars and the step they belong to.
+        progress: Counts optimiser steps.
+    """
+
+    settings: Optimisation
+    seed: int
+    device: str
+    dtype: str
+    folder: Path
+    log: Callable[[Mapping[str, float], int], None]
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """How a trainer ended.
+
+    Attributes:
+        steps: Optimiser steps.
+        seconds: Time in the trainer, that of earlier, killed processes up to their last saving included.
+        loss: Mean training loss over all steps.
+    """
+
+    steps: int
+    seconds: float
+    loss: float
+
+
+def run_sft(
+    model: Any, tokenizer: Any, rows: Sequence[Any], held_out: Sequence[Any], setup: Setup
+) -> Trained:
+    """Supervised fine-tuning with trl's `SFTTrainer` on `input_ids` and `labels`.
+
+    trl computes the logits in chunks, of labelled positions alone, so they never stand in memory whole.
+    """
+    config = SFTConfig(**_arguments(setup, held_out), max_length=None, packing=False)
+    return _run(
+        SFTTrainer(model=model, args=config, processing_class=tokenizer, **_data(rows, held_out, setup)),
+        setup,
+    )
+
+
+class _EncodedDPOTrainer(DPOTrainer):  # type: ignore[misc]
+    """A `DPOTrainer` for rows that are token ids already: trl would render and tokenise them again."""
+
+    def _prepare_dataset(self, dataset: Dataset, *_: Any, **__: Any) -> Dataset:
+        return dataset
+
+
+def run_dpo(
+    model: Any, tokenizer: Any, rows: Sequence[Any], held_out: Sequence[Any], setup: Setup, beta: float
+) -> Trained:
+    """DPO with trl's `DPOTrainer` on `prompt_ids`, `chosen_ids` and `rejected_ids`.
+
+    The reference is the model as it comes in: for an adapter a frozen copy of it (the base model where it
+    is new), for all weights their log-probabilities, computed before the first step.
+    """
+    full = setup.settings.tuning == "full"
+    config = DPOConfig(
+        **_arguments(setup, held_out), beta=beta, max_length=None, precompute_ref_log_probs=full
+    )
+    return _run(
+        _EncodedDPOTrainer(
+            model=model, args=config, processing_class=tokenizer, **_data(rows, held_out, setup)
+        ),
+        setup,
+    )
+
+
+def _data(rows: Sequence[Any], held_out: Sequence[Any], setup: Setup) -> dict[str, Any]:
+    return {
+        "train_dataset": Dataset.from_list(list(rows)),
+        "eval_dataset": Dataset.from_list(list(held_out)) if held_out else None,
+        "callbacks": [_Reporter(setup)],
+    }
+
+
+def _arguments(setup: Setup, held_out: Sequence[Any]) -> dict[str, Any]:
+    """What transformers' trainer is told; every default that could change a number is named."""
+    settings = setup.settings
+    mixed = setup.dtype == "bfloat16" and setup.device.startswith("cuda")
+    return {
+        "output_dir": str(setup.folder),
+        "per_device_train_batch_size": settings.micro_batch,
+        "per_device_eval_batch_size": settings.micro_batch,
+        "gradient_accumulation_steps": settings.batch_size // settings.micro_batch,
+        "num_train_epochs": settings.epochs,
+        "learning_rate": settings.learning_rate,
+        "lr_scheduler_type": settings.schedule,
+        "warmup_steps": settings.warmup,  # below 1 it is a share of all steps
+        "weight_decay": settings.weight_decay,
+        "max_grad_norm": settings.clip,
+        "optim": "adamw_torch",
+        "adam_beta1": 0.9,
+        "adam_beta2": 0.999,
+        "adam_epsilon": 1e-8,
+        "gradient_checkpointing": settings.gradient_checkpointing,
+        "bf16": mixed,
+        "fp16": False,
+        "use_cpu": setup.device == "cpu",
+        "seed": setup.seed,
+        "data_seed": setup.seed,
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,  # a NaN must be seen, not replaced by the last good value
+        "report_to": "none",
+        "disable_tqdm": True,
+        "dataloader_num_workers": 0,
+        "dataloader_pin_memory": setup.device.startswith("cuda"),
+        "save_strategy": "steps",
+        "save_steps": settings.save_steps,
+        "save_total_limit": 2,  # the older one is whole while the newer is being written
+        "eval_strategy": "steps" if held_out else "no",
+        "eval_steps": settings.save_steps if held_out else None,
+        # The step with the lowest loss on held-out rows is what counts (RAG-DDR picks its checkpoints so).
+        "load_best_model_at_end": bool(held_out),
+        "metric_for_best_model": "eval_loss" if held_out else None,
+    }
+
+
+class _Reporter(TrainerCallback):  # type: ignore[misc]
+    """Hands scalars and progress on, and marks saved steps that are complete."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.before = 0.0
+        self.started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Time spent so far, earlier processes included."""
+        return self.before + time.perf_counter() - self.started
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        scalars = {
+            name: float(value) for name, value in (logs or {}).items() if isinstance(value, int | float)
+        }
+        if "train_runtime" not in scalars:  # the summary at the end is in the record
+            self.setup.log(scalars, state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.setup.progress.advance(1)
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        marker = {"step": state.global_step, "seconds": self.seconds}
+        write_atomically(
+            self.setup.folder / f"checkpoint-{state.global_step}" / COMPLETE, json.dumps(marker).encode()
+        )
+
+
+def _run(trainer: Any, setup: Setup) -> Trained:
+    """Train to the end, from the last complete saving if there is one."""
+    disable_progress_bar()
+    for callback in list(trainer.callback_handler.callbacks):
+        if type(callback).__name__ in ("PrinterCallback", "ProgressCallback", "NotebookProgressCallback"):
+            trainer.remove_callback(type(callback))
+    reporter = next(c for c in trainer.callback_handler.callbacks if isinstance(c, _Reporter))
+    saved = last_complete(setup.folder)
+    if saved is not None:
+        marker = json.loads((saved / COMPLETE).read_text("ascii"))
+        reporter.before = float(marker["seconds"])
+        setup.progress.advance(int(marker["step"]))
+    with quiet_transformers():
+        output = trainer.train(resume_from_checkpoint=None if saved is None else str(saved))
+    if not output.training_loss == output.training_loss:
+        raise RunFailure("the training loss is not a number: lower learning_rate")
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    return Trained(int(trainer.state.global_step), reporter.seconds, sum(losses) / len(losses))
+
+
+def last_complete(folder: Path) -> Path | None:
+    """The latest saved step that is whole. Others are removed: a kill may have cut them short."""
+    complete: list[tuple[int, Path]] = []
+    for saved in folder.glob("checkpoint-*"):
+        if (saved / COMPLETE).is_file():
+            complete.append((int(saved.name.rpartition("-")[2]), saved))
+        else:
+            shutil.rmtree(saved)
+    return max(complete)[1] if complete else None

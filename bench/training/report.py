@@ -1,0 +1,123 @@
+"""What a training did and what it cost, as it stands in the checkpoint and in the record of a run."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragtrials.chunks import SERVED
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """One role trained once.
+
+    Attributes:
+        stage: Its name, unique in the training.
+        role: The agent that was trained.
+        kind: "sft" or "dpo".
+        rows: Demonstrations or preferences that were trained on.
+        held_out: Rows that picked the best step; 0 if the last step counts.
+        tokens: Tokens read by the policy, prompts included, over all epochs; a preference's prompt is read
+            twice, once before each continuation. Padding does not count.
+        steps: Optimiser steps.
+        parameters: Numbers that were trained.
+        seconds: In the trainer.
+        loss: Mean training loss.
+        last: The last scalars of the log (loss, token accuracy, DPO's margin and accuracy, ...).
+    """
+
+    stage: str
+    role: str
+    kind: str
+    rows: int
+    held_out: int
+    tokens: int
+    steps: int
+    parameters: int
+    seconds: float
+    loss: float
+    last: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutReport:
+    """What making the training data cost: requests that a model or the retriever really served.
+
+    Attributes:
+        seconds: Driving, engine and retriever included.
+        retrieval_calls: Served queries.
+        llm_calls: Served generations and scorings.
+        prompt_tokens: Tokens read.
+        completion_tokens: Tokens sampled.
+    """
+
+    seconds: float = 0.0
+    retrieval_calls: int = 0
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def plus(self, seconds: float, served: Mapping[str, int]) -> RolloutReport:
+        """This and more."""
+        return RolloutReport(
+            self.seconds + seconds,
+            *(getattr(self, name) + served.get(name, 0) for name in SERVED),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """A whole training.
+
+    Attributes:
+        examples: Training examples that were used.
+        stages: The trained stages, in order.
+        rollouts: The cost of the training data.
+        seconds: Everything, earlier killed processes included as far as their work was kept.
+        device: Where it ran.
+        peak_memory_mb: Largest memory: of the device on a GPU, else of the process.
+        statistics: What the method says about its data (kept pairs, reward spread, ...).
+    """
+
+    examples: int
+    stages: tuple[StageReport, ...]
+    rollouts: RolloutReport
+    seconds: float
+    device: str
+    peak_memory_mb: int
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written for the training, in rollouts and in optimisation."""
+        made = self.rollouts.prompt_tokens + self.rollouts.completion_tokens
+        return made + sum(stage.tokens for stage in self.stages)
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of all stages."""
+        return sum(stage.steps for stage in self.stages)
+
+
+def peak_memory_mb(device: str) -> int:
+    """The largest memory so far: what torch allocated on a GPU, else the process's resident size."""
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.max_memory_allocated(device) / 2**20)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak / (2**20 if sys.platform == "darwin" else 2**10))  # macOS counts bytes, Linux kB
+
+
+def last_scalars(entries: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The last value of every scalar in a trainer's history."""
+    last: dict[str, float] = {}
+    for entry in entries:
+        last.update({name: float(v) for name, v in entry.items() if isinstance(v, int | float)})
+    for name in ("step", "epoch", "total_flos", "num_tokens"):
+        last.pop(name, None)
+    return {name: round(value, 6) for name, value in last.items() if not name.startswith("train_")}

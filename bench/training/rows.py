@@ -1,0 +1,89 @@
+"""What is trained on: demonstrations for supervised fine-tuning, preferences for DPO, and their token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ragtrials.llm.prompts import PromptBuilder
+from ragtrials.program import Completion, Message
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A chat and what the model should say next.
+
+    Attributes:
+        messages: The prompt, as a method's program renders it.
+        completion: The target. A `Completion` gives the very token ids that were sampled; a text is
+            tokenised as what follows the prompt.
+    """
+
+    messages: tuple[Message, ...]
+    completion: str | Completion
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """A chat with a better and a worse continuation."""
+
+    messages: tuple[Message, ...]
+    chosen: str | Completion
+    rejected: str | Completion
+
+
+@dataclass(frozen=True, slots=True)
+class RowEncoder:
+    """Turns rows into token ids, with the prompt builder of the engines, so that the prompt of training is
+    the prompt of evaluation to the last token.
+
+    Attributes:
+        prompts: The model's prompt builder.
+        max_prompt_tokens: Longer prompts have their passages shortened, as in evaluation.
+        context: The model's longest sequence, None if it has none.
+    """
+
+    prompts: PromptBuilder
+    max_prompt_tokens: int
+    context: int | None = None
+
+    def sft(self, row: Demonstration) -> dict[str, list[int]]:
+        """`input_ids` and `labels` of trl's SFTTrainer: the loss is on the completion and its end alone."""
+        (target,) = self._completions(row.completion)
+        prompt = self._prompt(row.messages, len(target))
+        return {"input_ids": prompt + target, "labels": [-100] * len(prompt) + target}
+
+    def dpo(self, row: Preference) -> dict[str, list[int]]:
+        """`prompt_ids`, `chosen_ids` and `rejected_ids` of trl's DPOTrainer."""
+        chosen, rejected = self._completions(row.chosen, row.rejected)
+        prompt = self._prompt(row.messages, max(len(chosen), len(rejected)))
+        return {"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected}
+
+    def _completions(self, *completions: str | Completion) -> list[list[int]]:
+        """The ids of continuations, each with the end of the turn."""
+        end = self.prompts.turn_end
+        encoded = []
+        for completion in completions:
+            ids = (
+                self.prompts.encode_text(completion) if isinstance(completion, str) else completion.token_ids
+            )
+            encoded.append([*ids] if ids and ids[-1] == end else [*ids, end])
+        return encoded
+
+    def _prompt(self, messages: Sequence[Message], new_tokens: int) -> list[int]:
+        budget = self.max_prompt_tokens
+        if self.context is not None:
+            budget = min(budget, self.context - new_tokens)
+        return list(self.prompts.build(messages, budget).ids)
+
+
+def tokens_of(rows: Sequence[dict[str, Any]]) -> int:
+    """Tokens that one pass over encoded rows reads: of a preference, the prompt counts twice."""
+    total = 0
+    for row in rows:
+        if "input_ids" in row:
+            total += len(row["input_ids"])
+        else:
+            total += 2 * len(row["prompt_ids"]) + len(row["chosen_ids"]) + len(row["rejected_ids"])
+    return total

@@ -1,0 +1,258 @@
+"""All that a method's `train` may touch: examples, its own programs run as rollouts, and a log."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ragtrials.branching import Branch
+from ragtrials.chunks import read_chunk, write_chunk
+from ragtrials.data import Example
+from ragtrials.driver import Driver
+from ragtrials.program import Completion, Engine, Generate, Program, Retriever, Step, Trace
+from ragtrials.progress import progress
+from ragtrials.training.programs import Answer, NoModel, taught
+from ragtrials.training.report import RolloutReport, StageReport, TrainingReport, peak_memory_mb
+from ragtrials.training.rows import Demonstration, RowEncoder
+from ragtrials.training.scalars import ScalarLog
+
+if TYPE_CHECKING:
+    from ragtrials.llm.models import ResolvedModel
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a training needs from outside.
+
+    Attributes:
+        label: What a person calls the training.
+        train_id: Digest of all that it sees.
+        folder: Where everything goes.
+        seed: Decides every draw.
+        chunk: Questions, or branches, that are driven together and saved at once.
+        base: The untrained model.
+        dtype, device: How it is run; "auto" is resolved already.
+        max_prompt_tokens: Longer prompts have their passages shortened.
+        retriever: Over the training corpus; None for a method that never retrieves.
+        load_engine: The engine with the given weights by role.
+        free_engine: Unloads it.
+        reward: The task's main score of an answer to an example, the same that evaluation reports.
+        log: Where scalars go.
+    """
+
+    label: str
+    train_id: str
+    folder: Path
+    seed: int
+    chunk: int
+    base: ResolvedModel
+    dtype: str
+    device: str
+    max_prompt_tokens: int
+    retriever: Retriever | None
+    load_engine: Callable[[Mapping[str, Path]], Engine]
+    free_engine: Callable[[], None]
+    reward: Callable[[str, Example], float]
+    log: ScalarLog
+
+
+class TrainRun:
+    """One training of one method on one task.
+
+    Whatever takes long is kept on disk as it is finished (chunks of rollouts, steps and stages of
+    optimisation), so a killed training goes on where it was and ends with the same weights.
+
+    Args:
+        examples: Training examples in their seeded order.
+        development: Examples held out of them.
+        surroundings: Everything else.
+
+    Attributes:
+        policies: The folder of each trained role's present weights.
+        statistics: What the method wants said about its data in the record.
+    """
+
+    def __init__(
+        self, examples: Sequence[Example], development: Sequence[Example], surroundings: Surroundings
+    ) -> None:
+        self.examples = examples
+        self.development = development
+        self.policies: dict[str, Path] = {}
+        self.statistics: dict[str, Any] = {}
+        self._around = surroundings
+        self._stages: list[StageReport] = []
+        self._rollouts = RolloutReport()
+
+    @property
+    def label(self) -> str:
+        """What a person calls the training."""
+        return self._around.label
+
+    @property
+    def folder(self) -> Path:
+        """Where the training keeps its files."""
+        return self._around.folder
+
+    @property
+    def seed(self) -> int:
+        """Decides every draw."""
+        return self._around.seed
+
+    @property
+    def base(self) -> ResolvedModel:
+        """The model that every role starts from."""
+        return self._around.base
+
+    @property
+    def dtype(self) -> str:
+        """Number format of frozen weights and of rollouts."""
+        return self._around.dtype
+
+    @property
+    def device(self) -> str:
+        """Where the model runs."""
+        return self._around.device
+
+    def reward(self, answer: str, example: Example) -> float:
+        """The task's main score, the same function that evaluation reports (0..1)."""
+        return self._around.reward(answer, example)
+
+    def rollout(self, name: str, answer: Answer, examples: Sequence[Example]) -> list[Trace]:
+        """Run a program on examples with the present weights; traces come in the same order.
+
+        Args:
+            name: A name of its own in this training.
+            answer: The program; `sampled` makes it draw.
+            examples: The questions.
+        """
+        return self.branch(name, answer, [Branch(e.id, e.question) for e in examples])
+
+    def branch(self, name: str, answer: Answer, branches: Sequence[Branch]) -> list[Trace]:
+        """Run a program on from given points with the present weights; traces come in the same order."""
+        return self._kept(
+            name,
+            branches,
+            [branch.example_id for branch in branches],
+            lambda driver, part: driver.branch(answer, part),
+        )
+
+    def ask(self, name: str, asked: Sequence[tuple[str, Generate, int]]) -> list[Completion]:
+        """Draw single completions with the present weights.
+
+        Args:
+            name: A name of its own in this training.
+            asked: Example id, request, and which draw it is, which decides its seed.
+        """
+
+        def drive(driver: Driver, part: Sequence[tuple[str, Generate, int]]) -> list[Trace]:
+            return [
+                Trace(example_id, "", (Step(0, request, result),))
+                for (example_id, request, _), result in zip(part, driver.ask(part), strict=True)
+            ]
+
+        traces = self._kept(name, asked, [example_id for example_id, _, _ in asked], drive)
+        return [cast("Completion", trace.steps[0].result) for trace in traces]
+
+    def demonstrate(
+        self, answer: Answer, examples: Sequence[Example], reply: Callable[[Generate, Example], str]
+    ) -> list[Demonstration]:
+        """Run a program with a teacher in the model's place: what it is asked, and what it should say.
+
+        The rows hold the very prompts of the program, so training and evaluation cannot drift apart.
+        No model is called, and nothing is kept on disk: retrieval is quick.
+
+        Args:
+            answer: The program.
+            examples: The questions.
+            reply: The right continuation of a request for an example.
+        """
+        rows: list[Demonstration] = []
+        waiting = iter(examples)
+
+        def with_teacher(question: str) -> Program:
+            return taught(answer(question), next(waiting), reply, rows)
+
+        driver = Driver(self._around.retriever, NoModel(), self.seed)
+        clock = time.perf_counter()
+        driver.run(with_teacher, [(example.id, example.question) for example in examples])
+        served = {"retrieval_calls": driver.timing.retrieval_calls}
+        self._rollouts = self._rollouts.plus(time.perf_counter() - clock, served)
+        return rows
+
+    def log_step(self, stage: str, scalars: Mapping[str, float], step: int) -> None:
+        """Write scalars of a step to the log."""
+        self._around.log.write(stage, scalars, step)
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """The model's tokenizer."""
+        from ragtrials.llm.loading import load_tokenizer
+
+        return load_tokenizer(self.base)
+
+    @cached_property
+    def encoder(self) -> RowEncoder:
+        """Turns rows into token ids as evaluation would."""
+        from ragtrials.llm.prompts import PromptBuilder
+
+        config = json.loads((self.base.folder / "config.json").read_text("utf-8"))
+        context = config.get("text_config", config).get("max_position_embeddings")
+        return RowEncoder(
+            PromptBuilder(self.tokenizer, self.base.name), self._around.max_prompt_tokens, context
+        )
+
+    def free_engine(self) -> None:
+        """Unload the model of the rollouts."""
+        self._around.free_engine()
+
+    def finish_stage(self, role: str, weights: Path, report: StageReport) -> None:
+        """Take new weights of a role, now or from an earlier process."""
+        self.policies[role] = weights
+        self._stages.append(report)
+
+    def report(self) -> TrainingReport:
+        """What was done and what it cost."""
+        optimising = sum(stage.seconds for stage in self._stages)
+        return TrainingReport(
+            examples=len(self.examples),
+            stages=tuple(self._stages),
+            rollouts=self._rollouts,
+            seconds=round(self._rollouts.seconds + optimising, 3),
+            device=self.device,
+            peak_memory_mb=peak_memory_mb(self.device),
+            statistics=self.statistics,
+        )
+
+    def _kept(
+        self,
+        name: str,
+        items: Sequence[T],
+        example_ids: Sequence[str],
+        drive: Callable[[Driver, Sequence[T]], list[Trace]],
+    ) -> list[Trace]:
+        """Drive items chunk by chunk; chunks that are on disk are not driven again."""
+        folder, identity = self.folder / "rollouts" / name, f"{self._around.train_id}/{name}"
+        size = self._around.chunk
+        traces: list[Trace] = []
+        with progress(f"{self.label}: {name}", len(items)) as bar:
+            for index, start in enumerate(range(0, len(items), size)):
+                part = items[start : start + size]
+                chunk = read_chunk(folder, identity, index, example_ids[start : start + size])
+                if chunk is None:
+                    engine = self._around.load_engine(self.policies)
+                    driver = Driver(self._around.retriever, engine, self.seed)
+                    clock = time.perf_counter()
+                    found = drive(driver, part)
+                    seconds = time.perf_counter() - clock
+                    chunk = write_chunk(folder, identity, index, found, seconds, driver.timing)
+                self._rollouts = self._rollouts.plus(chunk.header.seconds, chunk.header.served)
+                traces += chunk.traces
+                bar.advance(len(part))
+        return traces

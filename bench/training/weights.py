@@ -1,0 +1,97 @@
+"""Loads weights to be trained, and saves them as a peft adapter folder or a Hugging Face folder."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from transformers import set_seed
+
+from ragtrials.errors import UserError
+from ragtrials.llm.loading import load_model
+from ragtrials.llm.models import ResolvedModel
+from ragtrials.llm.policy import is_adapter
+from ragtrials.llm.quiet import quiet_transformers
+from ragtrials.training.settings import Lora, Optimisation
+
+
+def load_trainable(
+    base: ResolvedModel, start: Path | None, settings: Optimisation, dtype: str, device: str, seed: int
+) -> Any:
+    """The model to train: what an earlier stage left in `start`, else the base model.
+
+    With LoRA the base stays frozen in `dtype` and the adapter is kept in float32; a full fine-tuning keeps
+    all weights in float32, since AdamW's small steps would be lost in bfloat16.
+
+    Args:
+        base: The model that every method starts from.
+        start: An adapter folder or a model folder of the same training, or None.
+        settings: Says what is trained.
+        dtype: Number format of frozen weights.
+        device: Where it runs.
+        seed: Decides a new adapter's A matrices.
+
+    Raises:
+        UserError: `start` and `settings.tuning` do not fit together, or LoRA finds nothing to adapt.
+    """
+    if settings.tuning == "full":
+        if start is not None and is_adapter(start):
+            raise UserError("full fine-tuning cannot start from an adapter: set tuning=lora for both stages")
+        source = base if start is None else replace(base, folder=start)
+        return load_model(source, "float32", device).train()
+    if start is not None and not is_adapter(start):
+        raise UserError("an adapter cannot be put on a fully trained model: set tuning=full for both stages")
+    model = load_model(base, dtype, device)
+    set_seed(seed)
+    if start is not None:
+        return PeftModel.from_pretrained(model, start, is_trainable=True).train()
+    return get_peft_model(model, _lora(settings.lora, model, base.name)).train()
+
+
+def _lora(lora: Lora, model: Any, name: str) -> LoraConfig:
+    layers = int(model.config.get_text_config().num_hidden_layers)
+    if lora.last_layers is not None and lora.last_layers > layers:
+        raise UserError(f"lora.last_layers is {lora.last_layers}, but model {name} has {layers} layers")
+    known = {module.rpartition(".")[2] for module, _ in model.named_modules()}
+    if missing := [target for target in lora.targets if target not in known]:
+        raise UserError(f"lora.targets: model {name} has no linear map called {', '.join(missing)}")
+    return LoraConfig(
+        task_type="CAUSAL_LM",
+        r=lora.r,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=list(lora.targets),
+        layers_to_transform=None
+        if lora.last_layers is None
+        else list(range(layers - lora.last_layers, layers)),
+    )
+
+
+def save_weights(model: Any, tokenizer: Any, base: ResolvedModel, folder: Path) -> None:
+    """Write an adapter folder (of a LoRA model) or a whole Hugging Face folder."""
+    with quiet_transformers():
+        if isinstance(model, PeftModel):
+            for name in [name for name in model.peft_config if name != "default"]:
+                model.delete_adapter(name)  # trl's frozen copy, which DPO compared with
+            model.peft_config["default"].base_model_name_or_path = base.name  # never a path of this machine
+            model.save_pretrained(folder)
+            (folder / "README.md").unlink(missing_ok=True)  # peft's empty model card
+        else:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+
+
+def trainable_parameters(model: Any) -> int:
+    """How many numbers the optimiser changes."""
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
+
+def release(device: str) -> None:
+    """Give memory that no live object holds back to the device."""
+    gc.collect()
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
