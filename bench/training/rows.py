@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ragtrials.llm.prompts import PromptBuilder
 from ragtrials.program import Completion, Message
+
+if TYPE_CHECKING:
+    from ragtrials.llm.prompts import PromptBuilder
 
 
 @dataclass(frozen=True, slots=True)
