@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ragtrials.llm.models import resolve_model
+from ragtrials.llm.policy import RoleEngine, check_policy, is_adapter
 from ragtrials.llm.signature import DEFAULT_BATCH_SIZE, DEFAULT_MAX_PROMPT_TOKENS, EngineSettings
 from ragtrials.program import Engine
 
@@ -37,23 +41,43 @@ def load_engine(
     device: str = "auto",
     batch_size: int = DEFAULT_BATCH_SIZE,
     max_prompt_tokens: int = DEFAULT_MAX_PROMPT_TOKENS,
+    policies: Mapping[str, Path] = MappingProxyType({}),
 ) -> Engine:
     """The transformers engine for what `--model` names.
+
+    Adapters share one base model in memory. A full folder is a model of its own, one for all roles that name
+    it; the base model is then loaded only when a role without trained weights speaks.
 
     Args:
         model: "quickstart", a model folder, or a hub id with an optional "@revision".
         dtype: "auto", "bfloat16", "float16" or "float32".
         device: "auto", "cpu", "cuda", "cuda:N" or "mps".
-        batch_size: Prompts at once.
+        batch_size: Rows at once; several samples of one prompt are as many rows.
         max_prompt_tokens: Longer prompts have their evidence shortened.
+        policies: Folders with trained weights by role: a peft LoRA adapter over `model`, or a full model
+            with its tokenizer. The other roles are answered by `model` as it is. The engine's signature is
+            that of `model` all the same: who trained the weights names them.
 
     Raises:
-        UserError: The model or a setting is wrong.
+        UserError: The model, a setting or a folder of trained weights is wrong.
     """
-    EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)  # before half a minute of loading
+    # Everything that can be checked is, before half a minute of loading.
+    settings = EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)
     resolved = resolve_model(model)
+    for role, folder in policies.items():
+        check_policy(role, folder, resolved)
     from ragtrials.llm.hf import HFEngine
 
-    return HFEngine(
-        resolved, dtype=dtype, device=device, batch_size=batch_size, max_prompt_tokens=max_prompt_tokens
+    load = partial(
+        HFEngine, dtype=dtype, device=device, batch_size=batch_size, max_prompt_tokens=max_prompt_tokens
     )
+    adapters = {role: folder for role, folder in policies.items() if is_adapter(folder)}
+    full = {role: folder.resolve() for role, folder in policies.items() if role not in adapters}
+    base = cache(partial(load, resolved, adapters=adapters))
+    if not full:
+        return base()
+    if adapters:
+        base()
+    models = {folder: load(resolve_model(str(folder))) for folder in dict.fromkeys(full.values())}
+    own = {role: models[folder] for role, folder in full.items()}
+    return RoleEngine(settings.signature(resolved), base, own)

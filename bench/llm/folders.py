@@ -54,10 +54,10 @@ def check_folder(folder: Path) -> None:
     if not any(all((folder / name).is_file() for name in names) for names in _TOKENIZERS):
         raise UserError(f"model folder {folder}: there is no tokenizer (tokenizer.json); {hint}")
     for file in _files(folder):
-        if file.suffix == ".json" and not isinstance(_read_json(file), dict) and file.name in _OBJECTS:
+        if file.suffix == ".json" and not isinstance(read_json(file), dict) and file.name in _OBJECTS:
             raise UserError(f"{file}: is not a JSON object; copy the file again")
     for shard in _shards(folder, hint):
-        _check_safetensors(shard)
+        check_safetensors(shard)
 
 
 def _shards(folder: Path, hint: str) -> list[Path]:
@@ -66,7 +66,7 @@ def _shards(folder: Path, hint: str) -> list[Path]:
     index = folder / _INDEX
     if not index.is_file():
         raise UserError(f"model folder {folder}: there are no weights ({_WEIGHTS}); {hint}")
-    content = _read_json(index)
+    content = read_json(index)
     weight_map = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(f"{index}: has no weight_map; copy the file again")
@@ -76,8 +76,12 @@ def _shards(folder: Path, hint: str) -> list[Path]:
     return shards
 
 
-def _check_safetensors(file: Path) -> None:
-    """Compare a file's size with what its header promises; the numbers themselves are not read."""
+def check_safetensors(file: Path) -> None:
+    """Compare a file's size with what its header promises; the numbers themselves are not read.
+
+    Raises:
+        UserError: The file is truncated, damaged or of another format.
+    """
     size = file.stat().st_size
     with file.open("rb") as stream:
         header_size = int.from_bytes(stream.read(8), "little")
@@ -94,7 +98,12 @@ def _check_safetensors(file: Path) -> None:
         raise UserError(f"{file}: {what} ({size} of {expected} bytes); copy the file again")
 
 
-def _read_json(file: Path) -> Any:
+def read_json(file: Path) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        UserError: It is not JSON in UTF-8.
+    """
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:

@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from transformers import GenerationConfig
@@ -15,9 +16,13 @@ from ragtrials.errors import RunFailure
 from ragtrials.llm.decoding import Decoding, StopStrings, TokenChooser, cut_before
 from ragtrials.llm.loading import load_model, load_tokenizer
 from ragtrials.llm.models import ResolvedModel
+from ragtrials.llm.prefill import SharedPrefill
 from ragtrials.llm.prompts import Prompt, PromptBuilder, special_tokens
 from ragtrials.llm.signature import DEFAULT_BATCH_SIZE, DEFAULT_MAX_PROMPT_TOKENS, EngineSettings
 from ragtrials.program import Completion, Generate, Score
+
+if TYPE_CHECKING:
+    from ragtrials.llm.adapters import Adapters
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,8 @@ class _Job:
     @property
     def order(self) -> tuple[Any, ...]:
         """Longest first, so that the batch that needs most memory comes first. The rest of the key makes
-        the batches, and with them every last bit of the results, independent of the requests' order."""
+        the batches, and with them every last bit of the results, independent of the requests' order, and
+        equal prompts neighbours, so that samples of one prompt share its reading."""
         ids = self.prompt.ids + self.continuation
         return (-len(ids), ids, self.seed, self.allowed)
 
@@ -45,17 +51,23 @@ class HFEngine:
     In float32, results depend neither on the batch size nor on what else is asked; in bfloat16, rounding
     can differ with the batch, so the batch size is part of the signature.
 
+    Where a batch samples one prompt several times, the prompt is read once; a batch size that is a multiple
+    of the number of samples reads every prompt once.
+
     Args:
         model: What `resolve_model` found.
         dtype: "auto" (bfloat16 where the device computes in it, else float32), "bfloat16", "float16"
             or "float32".
         device: "auto" (CUDA where there is one, else the CPU), "cpu", "cuda", "cuda:N" or "mps".
-        batch_size: Prompts at once.
+        batch_size: Rows at once; several samples of one prompt are as many rows.
         max_prompt_tokens: Longer prompts have their evidence shortened; the model's context, less the
             new tokens, is a second bound.
+        adapters: LoRA adapter folders by role, checked by `ragtrials.llm.policy.check_policy`. Requests of
+            other roles are answered by the model as it is. The signature does not name them.
 
     Raises:
-        UserError: The folder cannot be loaded as a chat model, or a setting is wrong.
+        UserError: The folder cannot be loaded as a chat model, a setting is wrong, or an adapter is not
+            one of this model.
     """
 
     def __init__(
@@ -66,6 +78,7 @@ class HFEngine:
         device: str = "auto",
         batch_size: int = DEFAULT_BATCH_SIZE,
         max_prompt_tokens: int = DEFAULT_MAX_PROMPT_TOKENS,
+        adapters: Mapping[str, Path] | None = None,
     ) -> None:
         self.name = model.name
         self.settings = settings = EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)
@@ -83,6 +96,12 @@ class HFEngine:
         # What a model's folder recommends (sampling, a repetition penalty) would leak into greedy decoding:
         # `generate` fills whatever its own configuration leaves open from here.
         self.model.generation_config = GenerationConfig()
+        self._adapters: Adapters | None = None
+        if adapters:
+            from ragtrials.llm.adapters import Adapters  # imports peft, which nothing else here needs
+
+            self._adapters = Adapters(self.model, adapters, model.name)
+        self._prefill = SharedPrefill(self.model)
         self._keeps_logits = "logits_to_keep" in inspect.signature(self.model.forward).parameters
 
     @property
@@ -97,14 +116,15 @@ class HFEngine:
             RunFailure: A prompt does not fit even without evidence, or memory ran out.
             UserError: A setting of a request is out of range.
         """
-        groups: dict[Decoding, list[_Job]] = {}
+        groups: dict[tuple[str | None, Decoding], list[_Job]] = {}
         for index, (request, seed) in enumerate(zip(requests, seeds, strict=True)):
             decoding = Decoding.of(request)
             prompt = self._prompts.build(request.messages, self._budget(request.max_new_tokens))
             job = _Job(index, prompt, seed if request.temperature else 0, self._allowed_ids(request.allowed))
-            groups.setdefault(decoding, []).append(job)
+            groups.setdefault((self._adapter(request.role), decoding), []).append(job)
         results: dict[int, Completion] = {}
-        for decoding, jobs in groups.items():
+        for (adapter, decoding), jobs in groups.items():
+            self._activate(adapter)
             for batch in self._batches(jobs):
                 results.update(self._generate_batch(batch, decoding))
         return [results[index] for index in range(len(requests))]
@@ -115,15 +135,26 @@ class HFEngine:
         Raises:
             RunFailure: A prompt does not fit even without evidence, or memory ran out.
         """
-        jobs = []
+        groups: dict[str | None, list[_Job]] = {}
         for index, request in enumerate(requests):
             continuation = self._prompts.encode_text(request.continuation)
             prompt = self._prompts.build(request.messages, self._budget(len(continuation)))
-            jobs.append(_Job(index, prompt, continuation=continuation, text=request.continuation))
+            job = _Job(index, prompt, continuation=continuation, text=request.continuation)
+            groups.setdefault(self._adapter(request.role), []).append(job)
         results: dict[int, Completion] = {}
-        for batch in self._batches(jobs):
-            results.update(self._score_batch(batch))
+        for adapter, jobs in groups.items():
+            self._activate(adapter)
+            for batch in self._batches(jobs):
+                results.update(self._score_batch(batch))
         return [results[index] for index in range(len(requests))]
+
+    def _adapter(self, role: str) -> str | None:
+        """What answers a role: the name of an adapter, or None for the model as it is."""
+        return self._adapters.name(role) if self._adapters else None
+
+    def _activate(self, adapter: str | None) -> None:
+        if self._adapters:
+            self._adapters.activate(adapter)
 
     def _batches(self, jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
         ordered = sorted(jobs, key=lambda job: job.order)
@@ -143,7 +174,8 @@ class HFEngine:
         return tuple(sorted(ids.union(self._ends)))
 
     def _generate_batch(self, batch: Sequence[_Job], decoding: Decoding) -> list[tuple[int, Completion]]:
-        input_ids, mask = self._left_padded([job.prompt.ids for job in batch])
+        prompts = [job.prompt.ids for job in batch]
+        input_ids, mask = self._left_padded(prompts)
         chooser = TokenChooser(
             decoding,
             [job.seed for job in batch],
@@ -151,6 +183,7 @@ class HFEngine:
         )
         stops = StopStrings(decoding.stop, self._decode, self._special, len(batch)) if decoding.stop else None
         with self._computing():
+            read = self._prefill.read(prompts, input_ids, mask) if decoding.temperature else {}
             output = self.model.generate(
                 input_ids,
                 attention_mask=mask,
@@ -162,6 +195,7 @@ class HFEngine:
                 ),
                 logits_processor=[] if decoding.plain else [chooser],
                 stopping_criteria=[stops] if stops else [],
+                **read,
             )
         rows = output[:, input_ids.shape[1] :].tolist()
         lengths = stops.lengths if stops else [None] * len(batch)

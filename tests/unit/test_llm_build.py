@@ -10,6 +10,7 @@ from tiny import build_tiny_model
 
 from ragtrials.errors import UserError
 from ragtrials.llm.build import describe_model, load_engine
+from ragtrials.program import Generate, user
 
 SMALL = {"device": "cpu", "batch_size": 3, "max_prompt_tokens": 77}
 
@@ -78,6 +79,31 @@ def test_describing_imports_neither_torch_nor_transformers(folder):
 def test_wrong_settings_are_told_before_anything_is_loaded(call, options, message):
     with pytest.raises(UserError, match=message):
         call("./no-such-folder", **options)
+
+
+def test_wrong_policies_are_told_before_anything_is_loaded(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ragtrials.llm.hf", None)  # importing it fails
+    with pytest.raises(UserError, match=r"trained weights of role 'reader': .* is no folder"):
+        load_engine(str(folder), device="cpu", policies={"reader": tmp_path / "no-such-folder"})
+
+
+def test_trained_weights_leave_the_signature_alone(folder, tmp_path):
+    trained = build_tiny_model(tmp_path / "trained", seed=1)
+    options = {"device": "cpu", "dtype": "float32"}
+    engine = load_engine(str(folder), policies={"reader": trained}, **options)
+    assert engine.signature == describe_model(str(folder), **options)
+    (own,) = engine.generate([Generate((user("Where?"),), role="reader")], [0])
+    (base,) = engine.generate([Generate((user("Where?"),), role="writer")], [0])
+    assert own.prompt_ids == base.prompt_ids
+    assert own.token_ids != base.token_ids
+
+
+def test_engines_without_adapters_do_without_peft(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)  # importing it fails
+    monkeypatch.delitem(sys.modules, "ragtrials.llm.adapters", raising=False)
+    trained = build_tiny_model(tmp_path / "trained", seed=1)
+    assert load_engine(str(folder), device="cpu").score([]) == []
+    assert load_engine(str(folder), device="cpu", policies={"reader": trained}).score([]) == []
 
 
 @pytest.mark.parametrize("missing", ["torch", "transformers"])
