@@ -9,7 +9,7 @@ from typing import Any
 
 from ragtrials.config import suggestion
 from ragtrials.errors import UserError
-from ragtrials.metrics import compat, labels, qa, retrieval, sets
+from ragtrials.metrics import compat, ddr, labels, qa, retrieval, sets
 from ragtrials.metrics.inputs import aliases_of, answer_list
 
 
@@ -65,6 +65,7 @@ _ALL = (
     Metric("strategyqa_acc", ("acc",), labels.strategyqa, "first yes, no, true or false; else wrong", 0, 0),
     Metric("fever_acc", ("acc",), labels.fever, "label accuracy, evidence not judged", 0, 0),
     Metric("dpr_answer_recall", ("answer_recall",), _dpr_answer_recall, "DPR has_answer, token match", 1, 1),
+    Metric("ragddr_rouge_l_v1", ("rouge_l",), ddr.rouge_l, "RAG-DDR's ROUGE-L, PyPI package rouge 1.0.1"),
     Metric("compat_mmoa", ("f1", "em", "acc"), compat.mmoa, "MMOA-RAG's evaluation"),
     Metric("compat_mmoa_reward", ("f1", "em", "acc"), compat.mmoa_reward, "MMOA-RAG's training reward"),
     Metric("compat_flashrag", (*_TOKENS, "acc"), compat.flashrag, "FlashRAG's evaluator"),
