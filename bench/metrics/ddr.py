@@ -31,49 +31,46 @@ def common_words(reference: Sequence[str], hypothesis: Sequence[str]) -> set[str
     It walks back from the ends of both: over a pair of equal words on both sides, else one word back in the
     reference if that alone keeps the length, else one word back in the hypothesis.
     """
-    begin, end = _shared_ends(reference, hypothesis)
+    # The walk takes all first and last words that both have, which saves their part of the table. Where the
+    # two ends overlap, the shorter side is used up by them.
+    begin = _same(zip(reference, hypothesis, strict=False))
+    end = _same(zip(reversed(reference), reversed(hypothesis), strict=False))
     words = {*reference[:begin], *reference[len(reference) - end :]}
     reference = reference[begin : len(reference) - end]
     hypothesis = hypothesis[begin : len(hypothesis) - end]
     place = len(hypothesis)
-    for word, stops in zip(reversed(reference), reversed(_stops(reference, hypothesis)), strict=True):
-        place = (stops & (1 << place) - 1).bit_length()
+    for word, growth in zip(reversed(reference), reversed(_growth(reference, hypothesis)), strict=True):
+        place = (growth & (1 << place) - 1).bit_length()
         if place and hypothesis[place - 1] == word:
             words.add(word)
             place -= 1
     return words
 
 
-def _shared_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
-    """How many first and how many last words are the same; the walk takes all of them, so need no table."""
-    end = _same(zip(reversed(one), reversed(other), strict=False))
-    shorter = min(len(one), len(other)) - end
-    return _same(zip(one[:shorter], other[:shorter], strict=True)), end
-
-
 def _same(pairs: Iterable[tuple[str, str]]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _stops(reference: Sequence[str], hypothesis: Sequence[str]) -> list[int]:
-    """For each word of the reference the places of the hypothesis where the walk goes no further back.
+def _growth(reference: Sequence[str], hypothesis: Sequence[str]) -> list[int]:
+    """Where the longest common subsequence grows along the hypothesis, one number per word of the reference.
 
-    Bit j of number i is 1 where the two words are equal, or where the longest common subsequence up to both
-    is longer than that without word j: then the word before i in the reference keeps its length. `row` has
-    the opposite of the latter; the bit-parallel algorithm of Crochemore et al. (2001) makes it from the row
-    before by one addition.
+    Bit j of number i is 1 where that of `reference[: i + 1]` and `hypothesis[: j + 1]` is longer than without
+    word j. The walk may pass all other places: from such a pair of words it takes both if they are equal,
+    and else goes back in the reference. An equal pair that it passes has one with the same word further
+    back. `row` has the opposite bits; the bit-parallel algorithm of Crochemore et al. (2001) makes it from
+    the row before by one addition.
     """
     places = dict.fromkeys(reference, 0)
     for place, word in enumerate(hypothesis):
         if word in places:
             places[word] |= 1 << place
     full = (1 << len(hypothesis)) - 1
-    row, stops = full, []
+    row, growth = full, []
     for word in reference:
         matches = row & places[word]
         row = (row + matches | row - matches) & full
-        stops.append(full ^ row | places[word])
-    return stops
+        growth.append(full ^ row)
+    return growth
 
 
 def _f(predicted: list[list[str]], gold: list[list[str]]) -> float:

@@ -275,21 +275,22 @@ def test_equal_documents_are_never_taken_for_each_other() -> None:
 def test_statistics_of_the_generators_pairs() -> None:
     groups = [
         candidates("Paris/r", "Rome/a"),
+        candidates("Paris/r", "Oslo/a"),
         candidates("Paris/a", "Rome/r"),
         candidates("Paris/r", "Paris/a"),
-        [Candidate(7, "x", 0.25, True), Candidate(3, "y", 0.75, True)],
+        [Candidate(7, "x", 0.25, False), Candidate(3, "y", 0.75, True)],
         [],
     ]
     got = PairStatistics.of((group, generator_pair(group, 0)) for group in groups)
     assert got == PairStatistics(
-        queries=5,
-        kept=3,
+        queries=6,
+        kept=4,
         ties=2,
-        chosen_raw=2,
-        rejected_raw=2,
-        mean_best=(1 + 1 + 1 + 0.75) / 4,
-        mean_worst=(0 + 0 + 1 + 0.25) / 4,
-        mean_spread=(1 + 1 + 0 + 0.5) / 4,
+        chosen_raw=3,
+        rejected_raw=1,
+        mean_best=(1 + 1 + 1 + 1 + 0.75) / 5,
+        mean_worst=(0 + 0 + 0 + 1 + 0.25) / 5,
+        mean_spread=(1 + 1 + 1 + 0 + 0.5) / 5,
     )
 
 
