@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ragtrials.config import parse
 from ragtrials.errors import UserError
+from ragtrials.progress import clock
 from ragtrials.results import RunRecord, Stored, read_all
 from ragtrials.signature import digest
 from ragtrials.stats import Estimate, paired_permutation_test
@@ -25,7 +26,9 @@ Each table holds runs that agree in task, split, sample, corpus, metric version,
 those are ranked together. Scores are percentages with 95 % bootstrap intervals. Rows share a rank when a
 paired permutation test on the main score (marked *) does not separate them from the first of the rank
 (p ≥ 0.05).
-Costs are means per question and count every request, cached or not. A method that never retrieves stands in
+Costs are means per question and count every request, cached or not. "training" is what the evaluated weights
+cost before: training questions, tokens read and sampled for them, and the time on the machine that it ran on.
+A method that never retrieves stands in
 every table of its task. What a paper reports stands beside, in other settings than ours, and is never ranked.
 """
 
@@ -189,10 +192,23 @@ def _row(entry: Ranked, scores: Sequence[str], reported: Sequence[Reported]) -> 
         f"{cost['passages']:.2f}",
         f"{cost['prompt_tokens']:.0f}",
         f"{cost['completion_tokens']:.1f}",
-        "none",
+        _training(record),
         _paper(record, reported),
         f"`{record.id}`",
     ]
+
+
+def _training(record: RunRecord) -> str:
+    """What the evaluated weights cost: examples, tokens read and sampled, time; "none" for untrained ones."""
+    report = record.training
+    if report is None:
+        return "none"
+    made = report["rollouts"]["prompt_tokens"] + report["rollouts"]["completion_tokens"]
+    tokens = made + sum(stage["tokens"] for stage in report["stages"])
+    elsewhere = f" of {report['task']}" if report["task"] != record.task else ""
+    return (
+        f"{report['examples']} questions{elsewhere}, {tokens / 1000:,.0f}k tokens, {clock(report['seconds'])}"
+    )
 
 
 _NAMES = {"em": "EM", "f1": "F1"}

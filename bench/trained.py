@@ -167,6 +167,7 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
         plan.development,
         Surroundings(
             label=f"training {plan.label}",
+            task=plan.spec.task,
             train_id=plan.spec.id,
             folder=folder,
             seed=conditions.seed,

@@ -62,6 +62,15 @@ def clean_answer(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
+def closed_book_prompt(question: str, shots: Sequence[Example]) -> tuple[Message, ...]:
+    """The prompt that shows no passages: few-shot turns if there are any, then the question."""
+    return (
+        system(f"You answer questions from what you know. {ANSWER_FORM}"),
+        *shot_turns(shots),
+        question_turn(question),
+    )
+
+
 def reading_prompt(
     question: str, passages: Sequence[Passage], shots: Sequence[Example], words: int | None
 ) -> tuple[Message, ...]:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from ragtrials.errors import UserError
 from ragtrials.method import Method, Paper
-from ragtrials.methods._prompts import ANSWER_FORM, clean_answer, question_turn, shot_turns
-from ragtrials.program import Program, generate, system
+from ragtrials.methods._prompts import clean_answer, closed_book_prompt
+from ragtrials.program import Program, generate
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,6 @@ class NoRetrieval(Method):
     config: NoRetrievalConfig
 
     def answer(self, question: str) -> Program:
-        prompt = (
-            system(f"You answer questions from what you know. {ANSWER_FORM}"),
-            *shot_turns(self.shown),
-            question_turn(question),
-        )
+        prompt = closed_book_prompt(question, self.shown)
         reply = yield from generate(prompt, max_new_tokens=self.config.max_new_tokens, stop=("\n",))
         return clean_answer(reply.text)

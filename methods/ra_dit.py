@@ -36,7 +36,7 @@ class RaDit(FineTunedReader):
             ),
         ),
         # A third of the questions of `sft`, for as many instances and steps.
-        "laptop": replace(LAPTOP, mode="per_doc", examples=80),
+        "laptop": replace(LAPTOP, mode="per_doc", examples=40),
         "smoke": replace(SMOKE, mode="per_doc", examples=4),
     }
     paper = Paper(

@@ -40,6 +40,6 @@ class Sft(FineTunedReader):
         deviations=(
             "our own prompt wording, the one that vanilla_rag has here",
             "the paper fine-tunes one model for all of its agents; here the reader alone is trained",
-            "the laptop profile trains LoRA on half of the layers of a small model",
+            "the laptop profile trains LoRA on a third of the layers of a small model",
         ),
     )

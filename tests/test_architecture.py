@@ -69,7 +69,7 @@ ALLOWED = {
     },
     "ragtrials.chunks": GROUND | {"ragtrials.driver"},
     "ragtrials.results": GROUND | {"ragtrials.chunks"},
-    "ragtrials.leaderboard": GROUND | {"ragtrials.results"},
+    "ragtrials.leaderboard": GROUND | {"ragtrials.results", "ragtrials.progress"},
     "ragtrials.predictions": GROUND,
     "ragtrials.judging": CONTRACTS | {"ragtrials.predictions"},
 }

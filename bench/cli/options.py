@@ -20,6 +20,20 @@ corpus = click.option(
     "--corpus", help='What is searched: a .jsonl or .tsv file, or "wiki18-100w" [default: the task\'s own].'
 )
 
+runs = click.option(
+    "--runs",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder for unfinished work and traces.",
+)
+resume = click.option(
+    "--resume/--overwrite",
+    "resume",
+    default=True,
+    help="Go on with what is there (default), or do it again from the start.",
+)
+
 _CONDITIONS = (
     click.option("--seed", type=int, help="Decides few-shot examples and sampling."),
     click.option("--profile", help="Ready settings of the method: paper, laptop or smoke."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragtrials.cli.options import conditions, data_dir, given
+from ragtrials.cli.options import conditions, data_dir, given, resume, runs
 
 if TYPE_CHECKING:
     from ragtrials.program import Step, Trace
@@ -20,19 +20,6 @@ _results = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the records [default: the suite's, else results].",
 )
-_runs = click.option(
-    "--runs",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("runs"),
-    show_default=True,
-    help="Folder for unfinished work and traces.",
-)
-_overwrite = click.option(
-    "--resume/--overwrite",
-    "resume",
-    default=True,
-    help="Go on with what is there (default), or do it again from the start.",
-)
 
 
 @click.command()
@@ -42,8 +29,8 @@ _overwrite = click.option(
 @conditions
 @data_dir
 @_results
-@_runs
-@_overwrite
+@runs
+@resume
 def run(
     suite: str | None,
     methods: tuple[str, ...],
@@ -83,13 +70,13 @@ def run(
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path),
-    help="Model folder to evaluate, e.g. a trained one [default: --model].",
+    help="What to evaluate: a checkpoint of `train`, or a model folder [default: the untrained model].",
 )
 @conditions
 @data_dir
 @_results
-@_runs
-@_overwrite
+@runs
+@resume
 def evaluate(
     method: str,
     task: str,
@@ -101,18 +88,28 @@ def evaluate(
     resume: bool,
     **values: Any,
 ) -> None:
-    """Evaluate METHOD on TASK without any training."""
+    """Evaluate METHOD on TASK without any training.
+
+    A checkpoint is evaluated with the settings that it was trained with; -o changes them. It may come
+    from another task.
+    """
     from ragtrials.errors import UserError
     from ragtrials.suite import AD_HOC, Conditions, Output, Request
+    from ragtrials.training.checkpoint import is_checkpoint
 
     changes = given(values)
-    if checkpoint is not None:
+    trained = checkpoint
+    if checkpoint is not None and not checkpoint.is_dir():
+        raise UserError(f"--checkpoint {checkpoint}: no such folder")
+    if checkpoint is not None and (checkpoint / "config.json").is_file() and not is_checkpoint(checkpoint):
         if "model" in changes:
-            raise UserError("give either --checkpoint or --model")
-        if not checkpoint.is_dir():
-            raise UserError(f"--checkpoint {checkpoint}: no such folder")
-        changes["model"] = str(checkpoint)
-    request = Request(AD_HOC, method, task, replace(Conditions(), **changes), options)
+            raise UserError(f"--checkpoint {checkpoint} is a whole model: give either it or --model")
+        changes["model"], trained = str(checkpoint), None
+    if trained is not None and "profile" in changes:
+        raise UserError("a checkpoint has its settings with it: change them with -o instead of --profile")
+    request = Request(
+        AD_HOC, method, task, replace(Conditions(), **changes), options, checkpoint=trained, train=False
+    )
     output = Output() if results is None else Output(results=str(results))
     _run([request], output, runs, data_dir, resume)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 from datasets.utils.logging import disable_progress_bar
-from transformers import TrainerCallback
+from transformers import PrinterCallback, ProgressCallback, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from ragtrials.chunks import write_atomically
@@ -70,11 +73,13 @@ def run_sft(
 
     trl computes the logits in chunks, of labelled positions alone, so they never stand in memory whole.
     """
-    config = SFTConfig(**_arguments(setup, held_out), max_length=None, packing=False)
-    return _run(
-        SFTTrainer(model=model, args=config, processing_class=tokenizer, **_data(rows, held_out, setup)),
-        setup,
-    )
+
+    def trainer() -> SFTTrainer:
+        config = SFTConfig(**_arguments(setup, held_out), max_length=None, packing=False)
+        data = _data(rows, held_out, setup)
+        return SFTTrainer(model=model, args=config, processing_class=tokenizer, **data)
+
+    return _run(trainer, setup)
 
 
 class _EncodedDPOTrainer(DPOTrainer):  # type: ignore[misc]
@@ -92,16 +97,16 @@ def run_dpo(
     The reference is the model as it comes in: for an adapter a frozen copy of it (the base model where it
     is new), for all weights their log-probabilities, computed before the first step.
     """
-    full = setup.settings.tuning == "full"
-    config = DPOConfig(
-        **_arguments(setup, held_out), beta=beta, max_length=None, precompute_ref_log_probs=full
-    )
-    return _run(
-        _EncodedDPOTrainer(
-            model=model, args=config, processing_class=tokenizer, **_data(rows, held_out, setup)
-        ),
-        setup,
-    )
+
+    def trainer() -> DPOTrainer:
+        full = setup.settings.tuning == "full"
+        config = DPOConfig(
+            **_arguments(setup, held_out), beta=beta, max_length=None, precompute_ref_log_probs=full
+        )
+        data = _data(rows, held_out, setup)
+        return _EncodedDPOTrainer(model=model, args=config, processing_class=tokenizer, **data)
+
+    return _run(trainer, setup)
 
 
 def _data(rows: Sequence[Any], held_out: Sequence[Any], setup: Setup) -> dict[str, Any]:
@@ -184,19 +189,29 @@ class _Reporter(TrainerCallback):  # type: ignore[misc]
         )
 
 
-def _run(trainer: Any, setup: Setup) -> Trained:
-    """Train to the end, from the last complete saving if there is one."""
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps the libraries' bars, tables and advice out of the user's terminal; ours tell the progress."""
     disable_progress_bar()
-    for callback in list(trainer.callback_handler.callbacks):
-        if type(callback).__name__ in ("PrinterCallback", "ProgressCallback", "NotebookProgressCallback"):
-            trainer.remove_callback(type(callback))
+    with quiet_transformers(), warnings.catch_warnings(), redirect_stderr(StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _run(make: Callable[[], Any], setup: Setup) -> Trained:
+    """Train to the end, from the last complete saving if there is one."""
+    with _quiet():
+        trainer = make()
+    for callback in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(callback)
     reporter = next(c for c in trainer.callback_handler.callbacks if isinstance(c, _Reporter))
     saved = last_complete(setup.folder)
     if saved is not None:
         marker = json.loads((saved / COMPLETE).read_text("ascii"))
         reporter.before = float(marker["seconds"])
         setup.progress.advance(int(marker["step"]))
-    with quiet_transformers():
+    with quiet_transformers(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         output = trainer.train(resume_from_checkpoint=None if saved is None else str(saved))
     if not output.training_loss == output.training_loss:
         raise RunFailure("the training loss is not a number: lower learning_rate")

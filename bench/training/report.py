@@ -91,17 +91,6 @@ class TrainingReport:
     peak_memory_mb: int
     statistics: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def tokens(self) -> int:
-        """Tokens read and written for the training, in rollouts and in optimisation."""
-        made = self.rollouts.prompt_tokens + self.rollouts.completion_tokens
-        return made + sum(stage.tokens for stage in self.stages)
-
-    @property
-    def steps(self) -> int:
-        """Optimiser steps of all stages."""
-        return sum(stage.steps for stage in self.stages)
-
 
 def peak_memory_mb(device: str) -> int:
     """The largest memory so far: what torch allocated on a GPU, else the process's resident size."""

@@ -18,8 +18,9 @@ class Demonstration:
 
     Attributes:
         messages: The prompt, as a method's program renders it.
-        completion: The target. A `Completion` gives the very token ids that were sampled; a text is
-            tokenised as what follows the prompt.
+        completion: The target. Of a `Completion` that ended its turn the very ids that were sampled are
+            trained on. A text, and a sample that a stop string or the length ended, is tokenised as what
+            follows the prompt, and the end of the turn is put behind it.
     """
 
     messages: tuple[Message, ...]
@@ -67,10 +68,11 @@ class RowEncoder:
         end = self.prompts.turn_end
         encoded = []
         for completion in completions:
-            ids = (
-                self.prompts.encode_text(completion) if isinstance(completion, str) else completion.token_ids
-            )
-            encoded.append([*ids] if ids and ids[-1] == end else [*ids, end])
+            if isinstance(completion, Completion) and completion.token_ids[-1:] == (end,):
+                encoded.append(list(completion.token_ids))
+            else:
+                text = completion if isinstance(completion, str) else completion.text
+                encoded.append([*self.prompts.encode_text(text), end])
         return encoded
 
     def _prompt(self, messages: Sequence[Message], new_tokens: int) -> list[int]:

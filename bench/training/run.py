@@ -33,6 +33,7 @@ class Surroundings:
 
     Attributes:
         label: What a person calls the training.
+        task: Name of the task.
         train_id: Digest of all that it sees.
         folder: Where everything goes.
         seed: Decides every draw.
@@ -48,6 +49,7 @@ class Surroundings:
     """
 
     label: str
+    task: str
     train_id: str
     folder: Path
     seed: int
@@ -94,6 +96,11 @@ class TrainRun:
     def label(self) -> str:
         """What a person calls the training."""
         return self._around.label
+
+    @property
+    def task(self) -> str:
+        """Name of the task."""
+        return self._around.task
 
     @property
     def folder(self) -> Path:
