@@ -40,6 +40,7 @@ def test_rouge_l_oracles(prediction: str, gold: str, value: float) -> None:  # s
         ("big is It", "It is big", 0.3333333283333334),  # that of words is not
         ("the the the", "the", 0.999999995),  # a repeated word counts once
         ("a b. ", "a b", 0.7999999952000001),  # the blank behind the stop is a word of its own
+        ("a b.", "a b", 0.999999995),  # nothing behind it is none
         (" ", ".. ", 0.999999995),
         ("a b b", "b a b", 0.999999995),  # of the equally long "a b" and "b b" it takes the former here
         ("b a b", "a b b", 0.4999999950000001),  # and the latter here
