@@ -18,7 +18,7 @@ from ragtrials.methods._ddr_documents import (
     select_documents,
 )
 from ragtrials.methods._ddr_pairs import Candidate, generator_pair, refiner_pairs, refiner_sets
-from ragtrials.methods._ddr_rewards import Family, reward, scored_part
+from ragtrials.methods._ddr_rewards import Family, reward, reward_on, scored_part
 from ragtrials.methods._ddr_statistics import DocumentStatistics, PairStatistics
 
 SEEDS = range(200)
@@ -158,6 +158,13 @@ def test_the_scored_part_of_all_ten_data_types(data_types: tuple[str, ...], llam
 
 def test_the_best_gold_counts() -> None:
     assert reward("in Paris", ["Lutetia", "Paris"], "web_questions", "llama") == 1.0
+
+
+def test_a_task_here_is_rewarded_as_its_namesake_in_the_training_mix() -> None:
+    assert reward_on("webquestions", "in Paris", ["Paris"]) == 1.0
+    assert reward_on("strategyqa", "no [<COT yes COT>]", ["yes"]) == 0.0
+    with pytest.raises(UserError, match="unknown data type 'hotpotqa'"):
+        reward_on("hotpotqa", "x", ["x"])
 
 
 def test_what_has_no_reward_is_named() -> None:
