@@ -51,6 +51,7 @@ ALLOWED = {
         "ragtrials.metrics",
         "ragtrials.methods._",
         "ragtrials.branching",
+        "ragtrials.config",
         "ragtrials.seeding",
         "ragtrials.training",
     },
