@@ -1,17 +1,20 @@
-"""What there is to know about one method, task, suite or run, for `ragtrials show`."""
+"""What there is to know about methods, tasks, suites, runs and checkpoints, for `show` and `list`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import ragtrials.suite
 from ragtrials.config import plain, suggestion
 from ragtrials.errors import UserError
+from ragtrials.method import Method
 from ragtrials.registry import METHODS, TASKS
 from ragtrials.results import read_all
+from ragtrials.spec import named_settings
 from ragtrials.task import Task
+from ragtrials.training.checkpoint import is_checkpoint, read_checkpoint
 
 
 def method(name: str) -> str:
@@ -23,12 +26,38 @@ def method(name: str) -> str:
         f"paper: {paper.title} ({paper.url})",
         *(f"  reports {key} = {100 * value:.1f}" for key, value in paper.reported.items()),
         *(f"  differs: {deviation}" for deviation in paper.deviations),
-        f"roles: {', '.join(kind.roles)}; {'retrieves' if kind.retrieves else 'never retrieves'}",
+        f"roles: {', '.join(kind.roles)}; {'retrieves' if kind.retrieves else 'never retrieves'}; "
+        + _training(kind),
     ]
     for profile, config in kind.PROFILES.items():
-        options = ", ".join(f"{key}={value}" for key, value in plain(config).items())
+        options = ", ".join(f"{name}={_option(value)}" for name, value in _flat(named_settings(config)))
         lines.append(f"profile {profile}: {options}")
     return "\n".join(lines)
+
+
+def _training(kind: type[Method]) -> str:
+    """Which roles get weights of their own. All do, unless a setting `train_agents` names some of them."""
+    if not kind.trains:
+        return "is not trained"
+    by_profile = [getattr(config, "train_agents", kind.roles) for config in kind.PROFILES.values()]
+    trained = [role for role in kind.roles if any(role in roles for roles in by_profile)]
+    return f"is trained: {', '.join(trained)}"
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings by the names that -o gives them: those of a group with its name and a dot in front."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _option(value: Any) -> str:
+    """A value as -o takes it."""
+    if isinstance(value, list):
+        return ",".join(map(_option, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def task(name: str, data_dir: Path | None) -> str:
@@ -89,3 +118,29 @@ def run(identity: str, results: Path) -> Mapping[str, Any]:
         raise UserError(f"{len(found)} runs in {results} have an id that starts with {identity!r}{known}")
     value: Mapping[str, Any] = plain(found[0].record)
     return value
+
+
+def checkpoints(runs: Path) -> tuple[list[str], list[str]]:
+    """One line for each training in a folder of runs, and one for each checkpoint that cannot be read.
+
+    A training without a manifest has been killed, or goes on at present.
+    """
+    lines, problems = [], []
+    for folder in sorted(runs.glob("train/*/*/")):
+        if not is_checkpoint(folder):
+            named, _, identity = folder.name.rpartition("-")
+            method, _, seed = named.rpartition("-s")
+            lines.append(f"{identity}  {method:14} {folder.parent.name:12} seed={seed}  not finished")
+            continue
+        try:
+            made = read_checkpoint(folder).manifest
+        except UserError as error:
+            problems.append(str(error))
+            continue
+        report = made.report
+        steps = sum(stage.steps for stage in report.stages)
+        lines.append(
+            f"{made.train_id}  {made.method:14} {made.task:12} seed={made.seed}  {made.profile:8} "
+            f"{made.model}  examples={report.examples}  steps={steps}  seconds={report.seconds:.0f}"
+        )
+    return lines, problems

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragtrials.cli.options import corpus, data_dir
+from ragtrials.cli.options import corpus, data_dir, runs
 from ragtrials.errors import UserError
 
 if TYPE_CHECKING:
     from ragtrials.resources import Resources
 
-LISTS = ("methods", "tasks", "retrievers", "models", "suites", "runs")
+LISTS = ("methods", "tasks", "retrievers", "models", "suites", "runs", "checkpoints")
 _results = click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False),
@@ -28,9 +28,13 @@ _results = click.option(
 @click.command("list")
 @click.argument("what", type=click.Choice(LISTS))
 @_results
-def list_(what: str, results: Path) -> None:
-    """List what there is of a kind."""
-    lines, problems = _lines(what, results)
+@runs
+def list_(what: str, results: Path, runs: Path) -> None:
+    """List what there is of a kind.
+
+    Runs are the records in --results; checkpoints are the trainings in --runs, unfinished ones too.
+    """
+    lines, problems = _lines(what, results, runs)
     for line in lines:
         click.echo(line)
     for problem in problems:
@@ -39,7 +43,7 @@ def list_(what: str, results: Path) -> None:
         raise click.exceptions.Exit(2)
 
 
-def _lines(what: str, results: Path) -> tuple[list[str], list[str]]:
+def _lines(what: str, results: Path, runs: Path) -> tuple[list[str], list[str]]:
     from ragtrials.registry import METHODS, TASKS
 
     if what == "methods":
@@ -58,6 +62,10 @@ def _lines(what: str, results: Path) -> tuple[list[str], list[str]]:
         from ragtrials.suite import load_suite, suite_names
 
         return [f"{name:16} {load_suite(name).description}" for name in suite_names()], []
+    if what == "checkpoints":
+        from ragtrials.describing import checkpoints
+
+        return checkpoints(runs)
     from ragtrials.results import read_all
 
     stored, problems = read_all(results)

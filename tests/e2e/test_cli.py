@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from fakes import hotpot_folder, hotpot_record
 
 from ragtrials.cli import main
+from ragtrials.training.run import TrainRun
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_help_is_light_and_names_every_command() -> None:
     *text, _, modules = done.stdout.strip().splitlines()
     for heavy in ("torch", "transformers", "polars", "numpy", "rich", "bm25s", "datasets"):
         assert f"'{heavy}'" not in modules
-    for command in ("ask", "doctor", "eval", "index", "leaderboard", "list", "run", "show"):
+    for command in ("ask", "doctor", "eval", "index", "leaderboard", "list", "run", "score", "show", "train"):
         assert any(line.strip().startswith(command) for line in text)
 
 
@@ -86,7 +87,11 @@ def test_a_run_from_end_to_end(here: Path, model: Path) -> None:
     assert json.loads(shown.stdout)["n"] == 6
 
 
-def test_the_quick_start_writes_into_its_own_folder_alone(here: Path, model: Path) -> None:
+def test_the_quick_start_writes_into_its_own_folder_and_trains_below_runs(
+    here: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A model of random weights is never right. So that there is something to prefer, length is rewarded.
+    monkeypatch.setattr(TrainRun, "reward", lambda run, answer, example: float(len(answer)))
     words = ("run", "quickstart", "--profile", "smoke", "--limit", 2, "--model", model)
     result = call(*words)
     assert result.exit_code == 0, result.output
@@ -97,9 +102,14 @@ def test_the_quick_start_writes_into_its_own_folder_alone(here: Path, model: Pat
         assert f"## {task} · tiny · bm25" in board
         assert f"{task} (test, 2 of " in result.stdout
     assert sorted(path.name for path in here.iterdir()) == ["cache", "data", "runs"]
+    checkpoints = call("list", "checkpoints").stdout.splitlines()
+    assert [line.split()[1:3] for line in checkpoints] == [["rag_ddr", "geo_pop"], ["sft", "geo_pop"]]
+    assert not [line for line in checkpoints if "not finished" in line]
+    assert "sft" in board
+    assert "rag_ddr" in board
     again = call(*words)
     assert again.exit_code == 0
-    assert again.stderr.count("already done") == 6
+    assert again.stderr.count("already done") == 8
     assert (here / "runs" / "quickstart" / "leaderboard.md").read_text() == board
 
 
@@ -135,7 +145,9 @@ def test_index_build_and_search(here: Path) -> None:
     assert "at least 1" in refused(zero)
 
 
-@pytest.mark.parametrize("what", ["methods", "tasks", "retrievers", "models", "suites", "runs"])
+@pytest.mark.parametrize(
+    "what", ["methods", "tasks", "retrievers", "models", "suites", "runs", "checkpoints"]
+)
 def test_list(here: Path, what: str) -> None:
     result = call("list", what)
     assert result.exit_code == 0, result.output
@@ -146,6 +158,7 @@ def test_list(here: Path, what: str) -> None:
         "models": "quickstart",
         "suites": "quickstart",
         "runs": "",
+        "checkpoints": "",
     }
     assert expected[what] in result.stdout
 

@@ -11,7 +11,10 @@ from dataset_files import made_up_folder, put
 from fakes import hotpot_folder
 
 from ragtrials.cli import main
-from ragtrials.registry import TASKS
+from ragtrials.config import override
+from ragtrials.registry import METHODS, TASKS
+from ragtrials.training.checkpoint import FORMAT, Manifest, RoleWeights, weights_digest, write_manifest
+from ragtrials.training.report import RolloutReport, StageReport, TrainingReport
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +52,90 @@ def test_a_wrong_name_does_not_hide_the_others() -> None:
     assert "no_retrieval: " in result.stdout
     assert len(errors(result)) == 2
     assert "did you mean 'vanilla_rag'" in result.stderr
+
+
+def profile_line(output: str, profile: str) -> list[str]:
+    """The settings of a profile, as `show method` prints them."""
+    [line] = [line for line in output.splitlines() if line.startswith(f"profile {profile}: ")]
+    return line.removeprefix(f"profile {profile}: ").split(", ")
+
+
+@pytest.mark.parametrize("name", ["vanilla_rag", "sft", "ret_robust", "rag_ddr"])
+def test_settings_are_printed_as_they_are_set(name: str) -> None:
+    kind = METHODS.load(name)
+    result = show("method", name)
+    assert result.exit_code == 0, result.output
+    for profile, config in kind.PROFILES.items():
+        for setting in profile_line(result.stdout, profile):
+            assert override(config, [setting]) == config
+
+
+def test_groups_of_settings_are_flat_and_what_is_not_set_is_left_out() -> None:
+    settings = profile_line(show("method", "sft").stdout, "laptop")
+    assert "sft.learning_rate=0.0005" in settings
+    assert "sft.lora.targets=q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj" in settings
+    assert "sft.gradient_checkpointing=false" in settings
+    full = profile_line(show("method", "sft").stdout, "paper")
+    assert not [setting for setting in full if setting.startswith(("examples=", "passage_words="))]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("no_retrieval", "roles: generator; never retrieves; is not trained"),
+        ("sft", "roles: generator; retrieves; is trained: generator"),
+        ("rag_ddr", "roles: refiner, generator; retrieves; is trained: refiner, generator"),
+        ("ddr_gen", "roles: refiner, generator; retrieves; is trained: generator"),
+        ("ddr_kr", "roles: refiner, generator; retrieves; is trained: refiner"),
+    ],
+)
+def test_a_method_says_which_roles_are_trained(name: str, line: str) -> None:
+    assert line in show("method", name).stdout.splitlines()
+
+
+def training(folder: Path, method: str, identity: str) -> Path:
+    """A finished training of a method with two stages."""
+    stages = tuple(
+        StageReport(f"round1-{role}", role, "dpo", 9, 0, 900, 3, 64, 1.5, 0.6)
+        for role in ("generator", "refiner")
+    )
+    path = folder / "train" / "geo_pop" / f"{method}-s7-{identity}"
+    weights = path / "stages" / "one" / "weights"
+    weights.mkdir(parents=True)
+    (weights / "adapter_config.json").write_text("{}")
+    report = TrainingReport(24, stages, RolloutReport(), 61.6, "cpu", 700)
+    roles = {"generator": RoleWeights("stages/one/weights", weights_digest(weights))}
+    manifest = Manifest(
+        FORMAT, identity, method, "geo_pop", 7, "smoke", {}, "tiny", "0" * 64, roles, report, {}, {}
+    )
+    write_manifest(path, manifest)
+    return path
+
+
+def test_checkpoints_are_listed_and_unfinished_ones_are_told(here: Path) -> None:
+    training(here / "elsewhere", "rag_ddr", "0123456789")
+    (here / "elsewhere" / "train" / "geo_hop" / "sft-s-1-abcdef0123").mkdir(parents=True)
+    result = CliRunner().invoke(main, ["list", "checkpoints", "--runs", "elsewhere"])
+    assert result.exit_code == 0, result.output
+    unfinished, finished = result.stdout.splitlines()
+    assert unfinished.split() == ["abcdef0123", "sft", "geo_hop", "seed=-1", "not", "finished"]
+    assert finished.split() == [
+        *("0123456789", "rag_ddr", "geo_pop", "seed=7", "smoke", "tiny"),
+        *("examples=24", "steps=6", "seconds=62"),
+    ]
+    nothing = CliRunner().invoke(main, ["list", "checkpoints"])
+    assert (nothing.exit_code, nothing.output) == (0, "")
+
+
+def test_a_damaged_checkpoint_does_not_hide_the_others(here: Path) -> None:
+    damaged = training(here / "runs", "sft", "1111111111")
+    training(here / "runs", "sft", "2222222222")
+    (damaged / "checkpoint.json").write_text("{")
+    result = CliRunner().invoke(main, ["list", "checkpoints"])
+    assert result.exit_code == 2
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["2222222222"]
+    [line] = errors(result)
+    assert "sft-s7-1111111111/checkpoint.json: damaged manifest" in line
 
 
 def test_the_card_says_what_the_files_lost(here: Path) -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ragtrials.config import override
 from ragtrials.errors import UserError
-from ragtrials.suite import Conditions, expand, load_suite, suite_names
+from ragtrials.registry import METHODS
+from ragtrials.suite import Conditions, Request, expand, load_suite, suite_names
 
 GOOD = """
 name = "mine"
@@ -40,10 +43,54 @@ def test_a_suite_expands_in_its_order(tmp_path: Path) -> None:
     )  # the command line comes last and wins
 
 
+def settings(request: Request) -> Any:
+    """What the method of a request is run with."""
+    return override(METHODS.load(request.method).PROFILES[request.conditions.profile], request.options)
+
+
 def test_every_shipped_suite_is_valid() -> None:
-    assert "quickstart" in suite_names()
+    assert {"quickstart", "laptop"} <= set(suite_names())
     for name in suite_names():
-        assert expand(load_suite(name), {})
+        for request in expand(load_suite(name), {}):
+            settings(request)  # refuses an option that the method does not have
+
+
+def test_a_setting_of_a_group_has_a_quoted_key(tmp_path: Path) -> None:
+    text = GOOD.replace("k = 2, names", '"sft.save_steps" = 2, names')
+    assert expand(load_suite(write(tmp_path, text)), {})[0].options[0] == "sft.save_steps=2"
+
+
+def test_the_quick_start_trains_on_little_and_saves_on_the_way() -> None:
+    trained = [r for r in expand(load_suite("quickstart"), {}) if METHODS.load(r.method).trains]
+    assert [(r.method, r.task, r.conditions.limit) for r in trained] == [
+        ("sft", "geo_pop", 16),
+        ("rag_ddr", "geo_pop", 16),
+    ]
+    sft, ddr = map(settings, trained)
+    assert (sft.examples, ddr.examples) == (24, 16)
+    # A question gives at most one row to SFT and the generator, and two to the refiner.
+    for rows, optimisation in ((24, sft.sft), (16, ddr.generator), (32, ddr.refiner)):
+        assert optimisation.save_steps < rows / optimisation.batch_size
+
+
+def test_the_laptop_suite_compares_training_with_none() -> None:
+    requests = expand(load_suite("laptop"), {})
+    assert [(r.method, r.task, r.options, r.optional) for r in requests] == [
+        ("vanilla_rag", "geo_pop", (), False),
+        ("vanilla_rag", "geo_hop", (), False),
+        ("vanilla_rag", "hotpotqa", ("passage_words=60",), True),
+        ("sft", "geo_pop", (), False),
+        ("sft", "geo_hop", (), False),
+        ("rag_ddr", "geo_pop", (), False),
+        ("rag_ddr", "geo_hop", (), False),
+        ("sft", "hotpotqa", (), True),
+        ("rag_ddr", "hotpotqa", (), True),
+    ]
+    assert {r.conditions for r in requests} == {Conditions(limit=300, chunk=50, batch_size=16)}
+    # All read as many words of as many passages, so that training is all that differs.
+    assert {settings(r).k for r in requests} == {3}
+    hotpotqa = [settings(r).passage_words for r in requests if r.task == "hotpotqa"]
+    assert hotpotqa == [60, 60, 60]
 
 
 @pytest.mark.parametrize(
