@@ -144,20 +144,29 @@ def _shown(value: Any) -> str:
 
 
 def override(config: T, assignments: Sequence[str]) -> T:
-    """A copy of a config dataclass with `-o name=value` (or `-o part.name=value`) applied, in order.
+    """A copy of a config dataclass with `-o name=value` (or `-o part.name=value`) applied; the last one wins.
+
+    All are applied at once, so settings that depend on each other can be given in any order.
 
     Raises:
         UserError: The option does not exist, or the value does not fit its type.
     """
+    changes: dict[str, Any] = {}
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not equals or not name.strip():
             raise UserError(f"option -o {assignment!r}: write name=value")
-        config = _assign(config, name.strip().split("."), text.strip(), f"option -o {name.strip()}")
-    return config
+        path = name.strip().split(".")
+        value = _checked_value(config, path, text.strip(), f"option -o {name.strip()}")
+        group = changes
+        for part in path[:-1]:
+            group = group.setdefault(part, {})
+        group[path[-1]] = value
+    return _changed(config, changes)
 
 
-def _assign(config: Any, path: list[str], text: str, where: str) -> Any:
+def _checked_value(config: Any, path: Sequence[str], text: str, where: str) -> Any:
+    """What a text stands for at a place in a config."""
     hints = _hints(type(config))
     name = path[0]
     if name not in hints:
@@ -166,12 +175,22 @@ def _assign(config: Any, path: list[str], text: str, where: str) -> Any:
     if len(path) > 1:
         if not dataclasses.is_dataclass(current):
             raise UserError(f"{where}: {name!r} has no parts")
-        return dataclasses.replace(config, **{name: _assign(current, path[1:], text, where)})
+        return _checked_value(current, path[1:], text, where)
     if dataclasses.is_dataclass(current):
         part = next(iter(_hints(type(current))))
         raise UserError(f"{where}: {name!r} is a group; set one of its parts, e.g. {name}.{part}")
-    value = _convert(hints[name], _from_text(hints[name], text), where)
-    return dataclasses.replace(config, **{name: value})
+    return _convert(hints[name], _from_text(hints[name], text), where)
+
+
+def _changed(config: Any, changes: Mapping[str, Any]) -> Any:
+    """A copy with some settings changed; those of a group are changed in a copy of the group."""
+    made = {
+        name: _changed(getattr(config, name), value)
+        if dataclasses.is_dataclass(getattr(config, name))
+        else value
+        for name, value in changes.items()
+    }
+    return dataclasses.replace(config, **made) if made else config
 
 
 def _from_text(hint: Any, text: str) -> Any:

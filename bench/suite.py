@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -180,13 +180,22 @@ def expand(suite: Suite, changes: Mapping[str, Any], options: tuple[str, ...] = 
             method,
             task,
             replace(_conditions(suite.conditions, block, suite.name), **changes),
-            tuple(f"{key}={_text(value)}" for key, value in block.options.items()) + options,
+            tuple(f"{key}={_text(value)}" for key, value in _flat(block.options)) + options,
             block.optional,
         )
         for block in suite.runs
         for task in block.tasks
         for method in block.methods
     ]
+
+
+def _flat(options: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Options with the settings of groups by their dotted names, quoted in TOML or not."""
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield before + key, value
 
 
 def _text(value: Any) -> str:

@@ -161,6 +161,7 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
     from ragtrials.training.run import Surroundings, TrainRun
 
     conditions, engine, main = plan.request.conditions, plan.spec.engine, plan.task.card.main_metric
+    _hold_one_gpu(engine["device"])
     retriever = resources.retriever(conditions, plan.task, plan.examples) if plan.method.retrieves else None
     return TrainRun(
         plan.examples,
@@ -183,6 +184,18 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
             log=log,
         ),
     )
+
+
+def _hold_one_gpu(device: str) -> None:
+    """transformers' trainer would spread one process over all GPUs that it sees, which trl refuses."""
+    if device == "cuda":
+        import torch
+
+        if (seen := torch.cuda.device_count()) > 1:
+            raise UserError(
+                f"training sees {seen} GPUs and uses one: choose it with CUDA_VISIBLE_DEVICES, "
+                "and leave --device at auto"
+            )
 
 
 def _manifest(plan: TrainPlan, run: TrainRun) -> Manifest:

@@ -222,11 +222,9 @@ class DataRewards(Method):
         return sampled(alone, "generator", rollout.refiner_temperature, rollout.top_p)
 
     def _verdicts(self, question: str, documents: Sequence[Passage], kept: int) -> dict[Request, Result]:
-        """YES for one document and NO for all others."""
-        return {
-            self._judge(question, document): Completion(KEEP if i == kept else DROP)
-            for i, document in enumerate(documents)
-        }
+        """YES for one document and NO for all others; another one that reads the same is kept with it."""
+        dropped: dict[Request, Result] = {self._judge(question, d): Completion(DROP) for d in documents}
+        return dropped | {self._judge(question, documents[kept]): Completion(KEEP)}
 
     def _reward(self, run: TrainRun, answer: str, example: Example) -> float:
         if self.config.reward == "official":

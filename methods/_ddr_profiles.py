@@ -18,6 +18,7 @@ CARD = Paper(
         "our own prompt wording; the refiner sees a passage's title, and the generator numbered passages",
         "trained on the training part of the evaluated task; the paper mixes ten other datasets",
         "the reward is the task's main score (reward=official gives the released code's for its sets)",
+        "answers in the refiner's rollouts are as long as at evaluation; the released code allows 100 tokens",
         "no presence penalty; one BOS where the released code has two",
         "a pair's draws are seeded by its question; the released code draws from one stream",
         "prompts of training are those of evaluation; the released code drops exemplars and shortens more",

@@ -100,3 +100,29 @@ def test_a_wrong_option_is_named(option: str, message: str) -> None:
     with pytest.raises(UserError) as error:
         override(Outer(), [option])
     assert str(error.value) == message
+
+
+@dataclass(frozen=True)
+class Divided:
+    whole: int = 8
+    part: int = 4
+
+    def __post_init__(self) -> None:
+        if self.whole % self.part:
+            raise UserError("part must divide whole")
+
+
+@dataclass(frozen=True)
+class Holder:
+    divided: Divided = field(default_factory=Divided)
+
+
+def test_settings_that_depend_on_each_other_are_set_together() -> None:
+    for order in (["divided.whole=6", "divided.part=3"], ["divided.part=3", "divided.whole=6"]):
+        assert override(Holder(), order) == Holder(Divided(6, 3))
+    with pytest.raises(UserError, match="part must divide whole"):
+        override(Holder(), ["divided.whole=6"])
+
+
+def test_the_last_assignment_of_a_setting_counts() -> None:
+    assert override(Holder(), ["divided.part=1", "divided.part=2"]) == Holder(Divided(8, 2))

@@ -55,8 +55,9 @@ def test_every_shipped_suite_is_valid() -> None:
             settings(request)  # refuses an option that the method does not have
 
 
-def test_a_setting_of_a_group_has_a_quoted_key(tmp_path: Path) -> None:
-    text = GOOD.replace("k = 2, names", '"sft.save_steps" = 2, names')
+@pytest.mark.parametrize("key", ['"sft.save_steps"', "sft.save_steps"])
+def test_a_setting_of_a_group_has_a_dotted_key(tmp_path: Path, key: str) -> None:
+    text = GOOD.replace("k = 2, names", f"{key} = 2, names")
     assert expand(load_suite(write(tmp_path, text)), {})[0].options[0] == "sft.save_steps=2"
 
 
