@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ragtrials.data import Example
 from ragtrials.llm.build import load_engine
 from ragtrials.llm.models import resolve_model
-from ragtrials.program import Program, generate, user
+from ragtrials.program import Engine, Program, Retriever, generate, user
+from ragtrials.training.report import StageReport
 from ragtrials.training.run import Surroundings, TrainRun
 from ragtrials.training.scalars import ScalarLog
 from ragtrials.training.settings import Optimisation
@@ -44,8 +46,17 @@ def toy_run(
     reward: Callable[[str, Example], float] = exact,
     chunk: int = 100,
     seed: int = 0,
+    engine: Engine | None = None,
+    retriever: Retriever | None = None,
+    max_prompt_tokens: int = 512,
 ) -> TrainRun:
-    """A training of no particular method, on the CPU in float32."""
+    """A training of no particular method, on the CPU in float32; a given engine stays the same throughout."""
+
+    def load(policies: Mapping[str, Path]) -> Engine:
+        if engine is not None:
+            return engine
+        return load_engine(str(model), dtype="float32", device="cpu", batch_size=32, policies=policies)
+
     return TrainRun(
         examples,
         [],
@@ -59,11 +70,9 @@ def toy_run(
             base=resolve_model(str(model)),
             dtype="float32",
             device="cpu",
-            max_prompt_tokens=512,
-            retriever=None,
-            load_engine=lambda policies: load_engine(
-                str(model), dtype="float32", device="cpu", batch_size=32, policies=policies
-            ),
+            max_prompt_tokens=max_prompt_tokens,
+            retriever=retriever,
+            load_engine=load,
             free_engine=lambda: None,
             reward=reward,
             log=ScalarLog(folder),
@@ -75,3 +84,28 @@ def mean_reward(run: TrainRun, name: str, examples: Sequence[Example]) -> float:
     """The mean reward of the present weights, greedy."""
     traces = run.rollout(name, say, examples)
     return sum(run.reward(t.answer, e) for t, e in zip(traces, examples, strict=True)) / len(examples)
+
+
+class Recorder:
+    """Stands in for the optimisation: keeps the encoded rows and leaves the weights as they are."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, dict[str, list[int]]]] = []
+
+    def __call__(self, run: TrainRun, stage: str, role: str, kind: str, *rest: Any) -> StageReport:
+        rows = rest[1]
+        self.rows += [(role, row) for row in rows]
+        return StageReport(stage, role, kind, len(rows), 0, 0, 0, 0, 0.0, 0.0)
+
+    @property
+    def prompts(self) -> dict[str, list[tuple[int, ...]]]:
+        """The prompts of all rows by role."""
+        found: dict[str, list[tuple[int, ...]]] = {}
+        for role, row in self.rows:
+            prompt = row.get("prompt_ids")
+            if prompt is None:
+                prompt = [
+                    i for i, label in zip(row["input_ids"], row["labels"], strict=True) if label == -100
+                ]
+            found.setdefault(role, []).append(tuple(prompt))
+        return found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from io import StringIO
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,13 @@ class Trained:
         steps: Optimiser steps.
         seconds: Time in the trainer, that of earlier, killed processes up to their last saving included.
         loss: Mean training loss over all steps.
+        history: The scalars of all steps, those of earlier processes included.
     """
 
     steps: int
     seconds: float
     loss: float
+    history: Sequence[Mapping[str, float]]
 
 
 def run_sft(
@@ -178,6 +181,11 @@ class _Reporter(TrainerCallback):  # type: ignore[misc]
         }
         if "train_runtime" not in scalars:  # the summary at the end is in the record
             self.setup.log(scalars, state.global_step)
+        # At once: what follows would be hours for nothing, and saved steps that no later run can mend.
+        if broken := [name for name in ("loss", "grad_norm") if not isfinite(scalars.get(name, 0.0))]:
+            raise RunFailure(
+                f"the training {broken[0]} is not a number at step {state.global_step}: lower learning_rate"
+            )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.setup.progress.advance(1)
@@ -212,11 +220,10 @@ def _run(make: Callable[[], Any], setup: Setup) -> Trained:
         setup.progress.advance(int(marker["step"]))
     with quiet_transformers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        output = trainer.train(resume_from_checkpoint=None if saved is None else str(saved))
-    if not output.training_loss == output.training_loss:
-        raise RunFailure("the training loss is not a number: lower learning_rate")
-    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    return Trained(int(trainer.state.global_step), reporter.seconds, sum(losses) / len(losses))
+        trainer.train(resume_from_checkpoint=None if saved is None else str(saved))
+    history = trainer.state.log_history
+    losses = [entry["loss"] for entry in history if "loss" in entry]
+    return Trained(int(trainer.state.global_step), reporter.seconds, sum(losses) / len(losses), history)
 
 
 def last_complete(folder: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragtrials.chunks import SERVED
+
+_COUNTS_OR_TIMES = re.compile(r"^(step|epoch|total_flos|num_tokens|train_.*)$|_(runtime|per_second)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +106,8 @@ def peak_memory_mb(device: str) -> int:
 
 
 def last_scalars(entries: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The last value of every scalar in a trainer's history."""
+    """The last value of every scalar in a trainer's history that is no count of work and no time."""
     last: dict[str, float] = {}
     for entry in entries:
         last.update({name: float(v) for name, v in entry.items() if isinstance(v, int | float)})
-    for name in ("step", "epoch", "total_flos", "num_tokens"):
-        last.pop(name, None)
-    return {name: round(value, 6) for name, value in last.items() if not name.startswith("train_")}
+    return {name: round(value, 6) for name, value in last.items() if not _COUNTS_OR_TIMES.search(name)}

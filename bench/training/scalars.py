@@ -30,6 +30,7 @@ class ScalarLog:
 
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            _drop_torn_line(folder / LOG_FILE)
             self._lines = (folder / LOG_FILE).open("a", encoding="utf-8")
         except OSError as error:
             raise UserError(f"cannot write {folder}: {error.strerror or error}") from error
@@ -50,6 +51,15 @@ class ScalarLog:
         self._lines.flush()
         for name, value in scalars.items():
             self._events.add_scalar(f"{stage}/{name}", value, step)
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cut off what a kill left of a line, so that the next one does not go on in it."""
+    if path.is_file():
+        written = path.read_bytes()
+        if not written.endswith(b"\n"):
+            with path.open("r+b") as file:
+                file.truncate(written.rfind(b"\n") + 1)
 
 
 def read_log(folder: Path) -> dict[tuple[str, int], dict[str, float]]:

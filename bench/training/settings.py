@@ -85,5 +85,7 @@ class Optimisation:
             )
         if not self.learning_rate > 0 or not self.clip > 0:
             raise UserError("learning_rate and clip must be above 0")
+        if not self.weight_decay >= 0:
+            raise UserError(f"weight_decay must be at least 0, not {self.weight_decay}")
         if not 0 <= self.warmup < 1:
             raise UserError(f"warmup is a share of the steps, in [0, 1), not {self.warmup}")

@@ -128,12 +128,10 @@ def _optimise(
     seed = derive_seed(run.seed, stage) % 2**32  # numpy takes no more
     model = weights.load_trainable(run.base, run.policies.get(role), settings, run.dtype, run.device, seed)
     parameters = weights.trainable_parameters(model)
-    history: list[dict[str, float]] = []
     steps = -(-len(rows) // settings.batch_size) * settings.epochs
     with progress(f"{run.label}: {stage} ({kind} on {len(rows)} rows)", steps) as bar:
 
         def log(scalars: Any, step: int) -> None:
-            history.append(dict(scalars))
             run.log_step(stage, scalars, step)
 
         setup = _trl.Setup(settings, seed, run.device, run.dtype, folder / "steps", log, bar)
@@ -161,5 +159,5 @@ def _optimise(
         parameters,
         round(trained.seconds, 3),
         trained.loss,
-        last_scalars(history),
+        last_scalars(trained.history),
     )

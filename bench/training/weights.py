@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import set_seed
+from transformers.pytorch_utils import Conv1D
 
 from ragtrials.errors import UserError
 from ragtrials.llm.loading import load_model
@@ -47,16 +49,19 @@ def load_trainable(
         raise UserError("an adapter cannot be put on a fully trained model: set tuning=full for both stages")
     model = load_model(base, dtype, device)
     set_seed(seed)
-    if start is not None:
-        return PeftModel.from_pretrained(model, start, is_trainable=True).train()
-    return get_peft_model(model, _lora(settings.lora, model, base.name)).train()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by a name that goes away
+        if start is not None:
+            return PeftModel.from_pretrained(model, start, is_trainable=True).train()
+        return get_peft_model(model, _lora(settings.lora, model, base.name)).train()
 
 
 def _lora(lora: Lora, model: Any, name: str) -> LoraConfig:
     layers = int(model.config.get_text_config().num_hidden_layers)
     if lora.last_layers is not None and lora.last_layers > layers:
         raise UserError(f"lora.last_layers is {lora.last_layers}, but model {name} has {layers} layers")
-    known = {module.rpartition(".")[2] for module, _ in model.named_modules()}
+    linear = (torch.nn.Linear, Conv1D)
+    known = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, linear)}
     if missing := [target for target in lora.targets if target not in known]:
         raise UserError(f"lora.targets: model {name} has no linear map called {', '.join(missing)}")
     return LoraConfig(
@@ -78,7 +83,8 @@ def save_weights(model: Any, tokenizer: Any, base: ResolvedModel, folder: Path) 
             for name in [name for name in model.peft_config if name != "default"]:
                 model.delete_adapter(name)  # trl's frozen copy, which DPO compared with
             model.peft_config["default"].base_model_name_or_path = base.name  # never a path of this machine
-            model.save_pretrained(folder)
+            # Embeddings are never trained; peft would ask the hub whether they have grown.
+            model.save_pretrained(folder, save_embedding_layers=False)
             (folder / "README.md").unlink(missing_ok=True)  # peft's empty model card
         else:
             model.save_pretrained(folder)
