@@ -9,6 +9,7 @@ Each check returns a list of problems, empty if all is well:
 from __future__ import annotations
 
 import dataclasses
+import typing
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -54,7 +55,7 @@ class _Scripted:
 
 def check_method(kind: type[Method]) -> list[str]:
     """The problems of a method class: its card, its settings, and its program on odd input."""
-    problems = [*_card_problems(kind)]
+    problems = [*_card_problems(kind), *_training_problems(kind)]
     shown = [Example(f"s{i}", f"Shown question {i}?", (("shown answer",),)) for i in range(4)]
     for profile in kind.PROFILES:
         method = kind(kind.PROFILES[profile])
@@ -85,6 +86,24 @@ def _card_problems(kind: type[Method]) -> Iterator[str]:
     for field in dataclasses.fields(kind.Config):
         if field.name not in (kind.Config.__doc__ or ""):
             yield f"Config.{field.name} is not described in Config's docstring"
+
+
+def _training_problems(kind: type[Method]) -> Iterator[str]:
+    """What the training frame asks of a method that trains."""
+    if not dataclasses.is_dataclass(kind.Config):
+        return
+    hints = typing.get_type_hints(kind.Config)
+    for name in kind.evaluation_settings:
+        if name not in hints:
+            yield f"evaluation_settings names {name!r}, which Config lacks"
+    if not kind.trains:
+        if kind.evaluation_settings:
+            yield "has `evaluation_settings` but `trains = False`"
+        return
+    if kind.train is Method.train:
+        yield "has `trains = True` but no train()"
+    if hints.get("examples") != int | None:
+        yield "Config.examples must be there, an `int | None`: how many examples to train on"
 
 
 def _program_problems(method: Method, reply: str, found: int, where: str) -> Iterator[str]:

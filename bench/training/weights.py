@@ -82,7 +82,9 @@ def save_weights(model: Any, tokenizer: Any, base: ResolvedModel, folder: Path) 
         if isinstance(model, PeftModel):
             for name in [name for name in model.peft_config if name != "default"]:
                 model.delete_adapter(name)  # trl's frozen copy, which DPO compared with
-            model.peft_config["default"].base_model_name_or_path = base.name  # never a path of this machine
+            config = model.peft_config["default"]
+            config.base_model_name_or_path = base.name  # never a path of this machine
+            config.target_modules = sorted(config.target_modules)  # a set, in another order in every process
             # Embeddings are never trained; peft would ask the hub whether they have grown.
             model.save_pretrained(folder, save_embedding_layers=False)
             (folder / "README.md").unlink(missing_ok=True)  # peft's empty model card

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +11,9 @@ from ragtrials.conformance import check_method
 from ragtrials.method import Method, Paper
 from ragtrials.program import Program, generate, retrieve, user
 from ragtrials.registry import METHODS
+
+if TYPE_CHECKING:
+    from ragtrials.training.run import TrainRun
 
 
 @pytest.mark.parametrize("name", METHODS.names())
@@ -77,6 +80,48 @@ class Bare(Good):
     paper = Paper("", "", {"x/f1": 35.3})
 
 
+@dataclass(frozen=True)
+class TrainedConfig:
+    """Settings: k passages; examples is how many to train on."""
+
+    k: int = 2
+    examples: int | None = None
+
+
+class Trained(Good):
+    """Learns."""
+
+    trains = True
+    evaluation_settings = ("k",)
+    Config = TrainedConfig
+    PROFILES = {name: TrainedConfig() for name in ("paper", "laptop", "smoke")}  # noqa: RUF012
+
+    def train(self, run: TrainRun) -> None:
+        run.statistics["seen"] = len(run.examples)
+
+
+def test_a_trained_method_conforms() -> None:
+    assert check_method(Trained) == []
+
+
+class Untaught(Good):
+    """Says that it trains, and neither can nor says on how much."""
+
+    trains = True
+
+
+class Misspelt(Trained):
+    """Keeps a setting from training that it does not have."""
+
+    evaluation_settings = ("kay",)
+
+
+class Idle(Trained):
+    """Is not trained, but says what training does not see."""
+
+    trains = False
+
+
 @pytest.mark.parametrize(
     ("kind", "problem"),
     [
@@ -88,6 +133,10 @@ class Bare(Good):
         (Bare, "lacks the profile(s) laptop, smoke"),
         (Bare, "its Paper card lacks title or url"),
         (Bare, "reported numbers must be fractions of 1"),
+        (Untaught, "has `trains = True` but no train()"),
+        (Untaught, "Config.examples must be there, an `int | None`"),
+        (Misspelt, "evaluation_settings names 'kay', which Config lacks"),
+        (Idle, "has `evaluation_settings` but `trains = False`"),
     ],
 )
 def test_a_fault_is_found(kind: Any, problem: str) -> None:

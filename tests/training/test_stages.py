@@ -23,7 +23,7 @@ from ragtrials.training import stages
 from ragtrials.training.rows import Demonstration, Preference
 from ragtrials.training.run import TrainRun
 from ragtrials.training.scalars import read_log
-from ragtrials.training.settings import Lora, Optimisation
+from ragtrials.training.settings import ALL_LINEAR, Lora, Optimisation
 from ragtrials.training.stages import dpo, sft
 
 LORA = Optimisation(
@@ -371,9 +371,11 @@ def test_an_adapter_that_does_not_fit_is_refused(
 
 def test_only_the_last_layers_are_adapted(tmp_path: Path, model: Path) -> None:
     run = new_run(tmp_path, model)
-    sft(run, "s", "generator", ROWS, replace(LORA, lora=Lora(r=2, last_layers=1)))
+    sft(run, "s", "generator", ROWS, replace(LORA, lora=Lora(r=2, targets=ALL_LINEAR, last_layers=1)))
     assert all(".layers.1." in name for name in weights_of(run))
     assert run.report().stages[0].parameters == sum(w.numel() for w in weights_of(run).values())
+    config = json.loads((run.policies["generator"] / "adapter_config.json").read_text())
+    assert config["target_modules"] == sorted(ALL_LINEAR)  # so that the digest is that of every process
 
 
 @pytest.mark.parametrize(("first", "second"), [(LORA, FULL), (FULL, LORA)])
