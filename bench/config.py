@@ -162,7 +162,8 @@ def override(config: T, assignments: Sequence[str]) -> T:
         for part in path[:-1]:
             group = group.setdefault(part, {})
         group[path[-1]] = value
-    return _changed(config, changes)
+    changed: T = _changed(config, changes)
+    return changed
 
 
 def _checked_value(config: Any, path: Sequence[str], text: str, where: str) -> Any:

@@ -71,7 +71,11 @@ class DataRewards(Method):
         retrieved = yield from retrieve(question, k=config.candidates)
         kept = yield from self._refine(question, retrieved)
         documents = select_documents(all_or_kept(kept, retrieved), retrieved, config.k, fill)
-        return (yield from answer_from(question, documents, (), config.passage_words, config.max_new_tokens))
+        return (
+            yield from answer_from(
+                question, documents, self.shown, config.passage_words, config.max_new_tokens
+            )
+        )
 
     def _refine(
         self, question: str, retrieved: Sequence[Passage]
@@ -171,7 +175,7 @@ class DataRewards(Method):
     def _perturbed(self, trace: Trace, question: str) -> list[Generate]:
         """The draws of one question: all with its documents, then as many without any."""
         rollout, read = self.config.rollout, _last(trace)
-        alone = replace(read, messages=closed_book_prompt(question, ()))
+        alone = replace(read, messages=closed_book_prompt(question, self.shown))
         return [
             replace(
                 request,

@@ -46,6 +46,7 @@ class DdrConfig:
         k: Documents that the generator reads at most.
         candidates: Passages that are retrieved and judged at most.
         need: Passages that are judged at a time; judging ends when so many are kept.
+        shots: Few-shot examples from the training split, shown without passages, to the generator alone.
         fill: What makes up for too few kept documents at evaluation: "none", "official" (the first
             retrieved ones, perhaps twice) or "unique".
         training_fill: The same in training.
@@ -67,6 +68,7 @@ class DdrConfig:
     k: int = 5
     candidates: int = 100
     need: int = 5
+    shots: int = 0
     fill: Fill = "none"
     training_fill: Fill = "official"
     max_new_tokens: int = 32
@@ -94,5 +96,5 @@ class DdrConfig:
             raise UserError(f"train_agents: there is no agent {unknown[0]!r}, only generator and refiner")
         if not self.train_agents:
             raise UserError("train_agents is empty: name generator, refiner or both")
-        if self.development < 0 or not self.beta > 0:
-            raise UserError("development must be at least 0 and beta above 0")
+        if self.development < 0 or self.shots < 0 or not self.beta > 0:
+            raise UserError("development and shots must be at least 0 and beta above 0")
