@@ -78,7 +78,7 @@ def run_sft(
     """
 
     def trainer() -> SFTTrainer:
-        config = SFTConfig(**_arguments(setup, held_out), max_length=None, packing=False)
+        config = SFTConfig(**_arguments(setup, len(rows), held_out), max_length=None, packing=False)
         data = _data(rows, held_out, setup)
         return SFTTrainer(model=model, args=config, processing_class=tokenizer, **data)
 
@@ -104,7 +104,10 @@ def run_dpo(
     def trainer() -> DPOTrainer:
         full = setup.settings.tuning == "full"
         config = DPOConfig(
-            **_arguments(setup, held_out), beta=beta, max_length=None, precompute_ref_log_probs=full
+            **_arguments(setup, len(rows), held_out),
+            beta=beta,
+            max_length=None,
+            precompute_ref_log_probs=full,
         )
         data = _data(rows, held_out, setup)
         return _EncodedDPOTrainer(model=model, args=config, processing_class=tokenizer, **data)
@@ -120,9 +123,12 @@ def _data(rows: Sequence[Any], held_out: Sequence[Any], setup: Setup) -> dict[st
     }
 
 
-def _arguments(setup: Setup, held_out: Sequence[Any]) -> dict[str, Any]:
+def _arguments(setup: Setup, rows: int, held_out: Sequence[Any]) -> dict[str, Any]:
     """What transformers' trainer is told; every default that could change a number is named."""
     settings = setup.settings
+    steps = -(-rows // settings.batch_size) * settings.epochs
+    # A short training, too, has a step at which the held-out rows can pick.
+    every = min(settings.save_steps, steps)
     mixed = setup.dtype == "bfloat16" and setup.device.startswith("cuda")
     return {
         "output_dir": str(setup.folder),
@@ -152,10 +158,10 @@ def _arguments(setup: Setup, held_out: Sequence[Any]) -> dict[str, Any]:
         "dataloader_num_workers": 0,
         "dataloader_pin_memory": setup.device.startswith("cuda"),
         "save_strategy": "steps",
-        "save_steps": settings.save_steps,
+        "save_steps": every,
         "save_total_limit": 2,  # the older one is whole while the newer is being written
         "eval_strategy": "steps" if held_out else "no",
-        "eval_steps": settings.save_steps if held_out else None,
+        "eval_steps": every if held_out else None,
         # The step with the lowest loss on held-out rows is what counts (RAG-DDR picks its checkpoints so).
         "load_best_model_at_end": bool(held_out),
         "metric_for_best_model": "eval_loss" if held_out else None,

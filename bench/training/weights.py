@@ -62,6 +62,11 @@ def _lora(lora: Lora, model: Any, name: str) -> LoraConfig:
         raise UserError(f"lora.last_layers is {lora.last_layers}, but model {name} has {layers} layers")
     linear = (torch.nn.Linear, Conv1D)
     known = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, linear)}
+    head = model.get_output_embeddings()
+    if any(module is head for name, module in model.named_modules() if name in lora.targets):
+        raise UserError(
+            "lora.targets: the output layer cannot have an adapter: trl computes with its weights alone"
+        )
     if missing := [target for target in lora.targets if target not in known]:
         raise UserError(f"lora.targets: model {name} has no linear map called {', '.join(missing)}")
     return LoraConfig(

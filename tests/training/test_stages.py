@@ -358,6 +358,7 @@ def test_no_rows_are_refused(tmp_path: Path, model: Path) -> None:
             "lora.targets: model .* has no linear map called w_proj",
         ),
         ({"lora": Lora(targets=("norm",))}, "lora.targets: model .* has no linear map called norm"),
+        ({"lora": Lora(targets=("lm_head",))}, "lora.targets: the output layer cannot have an adapter"),
         ({"lora": Lora(last_layers=3)}, "lora.last_layers is 3, but model .* has 2 layers"),
     ],
 )
@@ -455,3 +456,11 @@ def test_the_best_step_counts(tmp_path: Path, model: Path) -> None:
         replace(FULL, learning_rate=1e-9, epochs=1, batch_size=1, micro_batch=1),
     )
     assert again.report().stages[0].loss == pytest.approx(losses[best], rel=1e-3)
+
+
+def test_held_out_rows_are_looked_at_in_a_training_shorter_than_save_steps(
+    tmp_path: Path, model: Path
+) -> None:
+    run = new_run(tmp_path, model)
+    sft(run, "s", "generator", ROWS, replace(LORA, save_steps=1000), held_out=ROWS[:3])
+    assert "eval_loss" in run.report().stages[0].last

@@ -68,9 +68,9 @@ def test_the_quick_start_trains_on_little_and_saves_on_the_way() -> None:
         ("rag_ddr", "geo_pop", 16),
     ]
     sft, ddr = map(settings, trained)
-    assert (sft.examples, ddr.examples) == (24, 16)
+    assert (sft.examples, ddr.examples) == (16, 10)
     # A question gives at most one row to SFT and the generator, and two to the refiner.
-    for rows, optimisation in ((24, sft.sft), (16, ddr.generator), (32, ddr.refiner)):
+    for rows, optimisation in ((16, sft.sft), (10, ddr.generator), (20, ddr.refiner)):
         assert optimisation.save_steps < rows / optimisation.batch_size
 
 
