@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from ragtrials.config import override, parse, suggestion
 from ragtrials.data import Example
@@ -63,6 +65,34 @@ def build_method(request: Request, checkpoint: Checkpoint | None = None) -> Meth
     return kind(override(kind.PROFILES[profile], request.options))
 
 
+def named_checkpoint(request: Request) -> Checkpoint | None:
+    """The checkpoint that a request names, if any.
+
+    Raises:
+        UserError: It is incomplete or damaged.
+    """
+    return None if request.checkpoint is None else read_checkpoint(request.checkpoint)
+
+
+def checked_policies(
+    checkpoint: Checkpoint | None, method: Method, engine: Mapping[str, Any]
+) -> Mapping[str, Path]:
+    """The weights of each role in a checkpoint; nothing without one.
+
+    Args:
+        checkpoint: What was named.
+        method: The method that it has to be of.
+        engine: The signature of the engine, with the model that it has to start from.
+
+    Raises:
+        UserError: The checkpoint belongs to another method or model.
+    """
+    if checkpoint is None:
+        return {}
+    check_fits(checkpoint, method.name, method.roles, engine["model"], engine["digest"])
+    return checkpoint.policies
+
+
 def make_plan(request: Request, resources: Resources) -> Plan | None:
     """Everything about a run that can be known before a model is loaded.
 
@@ -74,7 +104,7 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     """
     clock = time.perf_counter()
     conditions = request.conditions
-    checkpoint = None if request.checkpoint is None else read_checkpoint(request.checkpoint)
+    checkpoint = named_checkpoint(request)
     method = build_method(request, checkpoint)
     task = resources.task(request.task)
     if request.optional and not task.available_offline():
@@ -88,8 +118,7 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     resolving = time.perf_counter()
     engine = resources.describe_engine(conditions)
     model_seconds = time.perf_counter() - resolving
-    if checkpoint is not None:
-        check_fits(checkpoint, method.name, method.roles, engine["model"], engine["digest"])
+    checked_policies(checkpoint, method, engine)
     training = (
         plan_training(request, method, task, resources)
         if method.trains and request.train and checkpoint is None

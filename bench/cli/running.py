@@ -22,6 +22,13 @@ _results = click.option(
 )
 
 
+_checkpoint = click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    help="What to evaluate: a checkpoint of `train`, or a model folder [default: the untrained model].",
+)
+
+
 @click.command()
 @click.argument("suite", required=False)
 @click.option("--method", "-m", "methods", multiple=True, help="A method (may be repeated).")
@@ -67,11 +74,7 @@ def run(
 @click.command("eval")
 @click.argument("method")
 @click.argument("task")
-@click.option(
-    "--checkpoint",
-    type=click.Path(path_type=Path),
-    help="What to evaluate: a checkpoint of `train`, or a model folder [default: the untrained model].",
-)
+@_checkpoint
 @conditions
 @data_dir
 @_results
@@ -93,25 +96,32 @@ def evaluate(
     A checkpoint is evaluated with the settings that it was trained with; -o changes them. It may come
     from another task.
     """
-    from ragtrials.errors import UserError
     from ragtrials.suite import AD_HOC, Conditions, Output, Request
-    from ragtrials.training.checkpoint import is_checkpoint
 
-    changes = given(values)
-    trained = checkpoint
-    if checkpoint is not None and not checkpoint.is_dir():
-        raise UserError(f"--checkpoint {checkpoint}: no such folder")
-    if checkpoint is not None and (checkpoint / "config.json").is_file() and not is_checkpoint(checkpoint):
-        if "model" in changes:
-            raise UserError(f"--checkpoint {checkpoint} is a whole model: give either it or --model")
-        changes["model"], trained = str(checkpoint), None
-    if trained is not None and "profile" in changes:
-        raise UserError("a checkpoint has its settings with it: change them with -o instead of --profile")
+    changes, trained = _to_evaluate(checkpoint, given(values))
     request = Request(
         AD_HOC, method, task, replace(Conditions(), **changes), options, checkpoint=trained, train=False
     )
     output = Output() if results is None else Output(results=str(results))
     _run([request], output, runs, data_dir, resume)
+
+
+def _to_evaluate(checkpoint: Path | None, changes: dict[str, Any]) -> tuple[dict[str, Any], Path | None]:
+    """What --checkpoint comes to: the conditions, and the checkpoint if it is no whole model folder."""
+    from ragtrials.errors import UserError
+    from ragtrials.training.checkpoint import is_checkpoint
+
+    if checkpoint is None:
+        return changes, None
+    if not checkpoint.is_dir():
+        raise UserError(f"--checkpoint {checkpoint}: no such folder")
+    if (checkpoint / "config.json").is_file() and not is_checkpoint(checkpoint):
+        if "model" in changes:
+            raise UserError(f"--checkpoint {checkpoint} is a whole model: give either it or --model")
+        return changes | {"model": str(checkpoint)}, None
+    if "profile" in changes:
+        raise UserError("a checkpoint has its settings with it: change them with -o instead of --profile")
+    return changes, checkpoint
 
 
 def _run(requests: list[Request], output: Output, runs: Path, data_dir: Path | None, resume: bool) -> None:
@@ -155,17 +165,27 @@ def _report(outcome: Outcome) -> None:
 @click.argument("question")
 @click.option("--method", "-m", required=True, help="The method that answers.")
 @click.option("--task", "-t", required=True, help="The task whose corpus is searched.")
+@_checkpoint
 @conditions
 @data_dir
 def ask(
-    question: str, method: str, task: str, options: tuple[str, ...], data_dir: Path | None, **values: Any
+    question: str,
+    method: str,
+    task: str,
+    checkpoint: Path | None,
+    options: tuple[str, ...],
+    data_dir: Path | None,
+    **values: Any,
 ) -> None:
     """Answer one QUESTION and print every step on the way: passages, prompts, replies, cost."""
     from ragtrials.asking import answer_question
     from ragtrials.resources import Resources
     from ragtrials.suite import AD_HOC, Conditions, Request
 
-    request = Request(AD_HOC, method, task, replace(Conditions(), **given(values)), options)
+    changes, trained = _to_evaluate(checkpoint, given(values))
+    request = Request(
+        AD_HOC, method, task, replace(Conditions(), **changes), options, checkpoint=trained, train=False
+    )
     trace = answer_question(question, request, Resources(data_dir))
     _print_trace(trace)
 

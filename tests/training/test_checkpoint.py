@@ -228,6 +228,20 @@ def test_a_damaged_checkpoint_is_one_line(
     assert "copy" in line  # the folder's name
 
 
+def test_a_question_is_answered_by_a_checkpoint(checkpoint: Path) -> None:
+    """The trained model is shown and said what it is in evaluation: the settings come with the checkpoint."""
+    words = ("ask", "Who?", "-m", "sft", "-t", "hotpotqa", "--data-dir", "data", "--model", "tiny")
+    trained = call(*words, "--checkpoint", checkpoint)
+    assert trained.exit_code == 0, trained.output
+    assert "retrieve k=2" in trained.stdout
+    untrained = call(*words, "--profile", "smoke")
+    assert "retrieve k=2" in untrained.stdout
+    refused(call(*words, "--checkpoint", checkpoint / "stages"))
+    assert "was trained for method sft" in refused(
+        call("ask", "Who?", "-m", "ra_dit", *words[4:], "--checkpoint", checkpoint)
+    )
+
+
 def test_a_checkpoint_of_another_method(checkpoint: Path) -> None:
     assert "was trained for method sft, not ra_dit" in refused(evaluate(checkpoint, method="ra_dit"))
     assert "was trained for method sft, not vanilla_rag" in refused(
