@@ -30,7 +30,7 @@ def test_listing_imports_no_plugin() -> None:
     ("name", "message"),
     [
         ("vanila_rag", "unknown method 'vanila_rag'; did you mean 'vanilla_rag'?"),
-        ("zzz", "unknown method 'zzz'; known: no_retrieval, vanilla_rag"),
+        ("zzz", f"unknown method 'zzz'; known: {', '.join(METHODS.names())}"),
     ],
 )
 def test_a_typo_gets_a_suggestion(name: str, message: str) -> None:
