@@ -53,9 +53,12 @@ def kill_when(folder: Path, reached: Callable[[], bool]) -> None:
 
 
 def steps(folder: Path) -> list[tuple[str, int]]:
-    """The stages and steps in the log, in its order."""
+    """The stages and steps in the log, in its order; a line that is being written does not count."""
     lines = [
-        line for file in folder.glob("runs/train/**/log.jsonl") for line in file.read_text().splitlines()
+        line
+        for file in folder.glob("runs/train/*/*/log.jsonl")  # no **: folders beside it come and go
+        for line in file.read_text().splitlines(keepends=True)
+        if line.endswith("\n")
     ]
     return [(entry["stage"], entry["step"]) for entry in map(json.loads, lines)]
 
@@ -98,7 +101,7 @@ def test_a_killed_training_ends_as_an_undisturbed_one(workshop: Path) -> None:
     assert all(stage["steps"] >= 3 for stage in whole["stages"])  # else no kill would be in the middle of one
 
     def rolled_out() -> bool:
-        return len(list(killed.glob("runs/train/**/rollouts/*draws/chunk-*.jsonl"))) >= 2
+        return len(list(killed.glob("runs/train/*/*/rollouts/*draws/chunk-*.jsonl"))) >= 2
 
     kill_when(killed, rolled_out)
     assert not steps(killed)
