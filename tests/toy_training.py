@@ -61,7 +61,7 @@ def toy_run(
         examples,
         [],
         Surroundings(
-            label="toy",
+            label="training toy",
             task="toy",
             train_id="toy",
             folder=folder,

@@ -13,7 +13,7 @@ from ragtrials.config import parse, plain
 from ragtrials.errors import RunFailure, UserError
 from ragtrials.progress import progress
 from ragtrials.seeding import derive_seed
-from ragtrials.training.report import StageReport
+from ragtrials.training.report import StageReport, last_scalars
 from ragtrials.training.rows import Demonstration, Preference, RowEncoder, tokens_of
 from ragtrials.training.settings import Optimisation
 
@@ -90,14 +90,13 @@ def _train(
         run.free_engine()  # two models would not fit into one memory
         rows, held_out = encode(run.encoder)
         if not rows:
-            raise UserError(f"training {run.label}: stage {stage} has nothing to train on")
+            raise UserError(f"{run.label}: stage {stage} has nothing to train on")
         try:
             report = _optimise(run, stage, role, kind, settings, rows, held_out, folder, beta)
         except RuntimeError as error:
-            import torch
+            from ragtrials.llm.devices import out_of_memory
 
-            # CUDA has a class for it, the CPU's allocator only a sentence.
-            if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+            if not out_of_memory(error):
                 raise
             raise RunFailure(
                 f"stage {stage} ran out of memory with {settings.micro_batch} rows at once: "
@@ -128,8 +127,7 @@ def _optimise(
     seed = derive_seed(run.seed, stage) % 2**32  # numpy takes no more
     model = weights.load_trainable(run.base, run.policies.get(role), settings, run.dtype, run.device, seed)
     parameters = weights.trainable_parameters(model)
-    steps = -(-len(rows) // settings.batch_size) * settings.epochs
-    with progress(f"{run.label}: {stage} ({kind} on {len(rows)} rows)", steps) as bar:
+    with progress(f"{run.label}: {stage} ({kind} on {len(rows)} rows)", settings.steps(len(rows))) as bar:
 
         def log(scalars: Any, step: int) -> None:
             run.log_step(stage, scalars, step)
@@ -146,8 +144,6 @@ def _optimise(
     unfinished.rename(folder / "weights")
     del model
     weights.release(run.device)
-    from ragtrials.training.report import last_scalars
-
     return StageReport(
         stage,
         role,
