@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, Union
 
 from ragtrials.errors import UserError
@@ -164,6 +164,21 @@ def override(config: T, assignments: Sequence[str]) -> T:
         group[path[-1]] = value
     changed: T = _changed(config, changes)
     return changed
+
+
+def assignments(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Plain settings as `override` takes them: dotted names, and values as they are written after -o."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from assignments(value, f"{before}{name}.")
+        else:
+            yield before + name, _as_text(value)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_as_text, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _checked_value(config: Any, path: Sequence[str], text: str, where: str) -> Any:

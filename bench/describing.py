@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import ragtrials.suite
-from ragtrials.config import plain, suggestion
+from ragtrials.config import assignments, plain, suggestion
 from ragtrials.errors import UserError
 from ragtrials.method import Method
 from ragtrials.registry import METHODS, TASKS
@@ -30,7 +30,7 @@ def method(name: str) -> str:
         + _training(kind),
     ]
     for profile, config in kind.PROFILES.items():
-        options = ", ".join(f"{name}={_option(value)}" for name, value in _flat(named_settings(config)))
+        options = ", ".join(f"{name}={text}" for name, text in assignments(named_settings(config)))
         lines.append(f"profile {profile}: {options}")
     return "\n".join(lines)
 
@@ -42,22 +42,6 @@ def _training(kind: type[Method]) -> str:
     by_profile = [getattr(config, "train_agents", kind.roles) for config in kind.PROFILES.values()]
     trained = [role for role in kind.roles if any(role in roles for roles in by_profile)]
     return f"is trained: {', '.join(trained)}"
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Settings by the names that -o gives them: those of a group with its name and a dot in front."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
-
-
-def _option(value: Any) -> str:
-    """A value as -o takes it."""
-    if isinstance(value, list):
-        return ",".join(map(_option, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def task(name: str, data_dir: Path | None) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ragtrials.config import parse, suggestion
+from ragtrials.config import assignments, parse, suggestion
 from ragtrials.errors import UserError
 
 AD_HOC = "adhoc"
@@ -180,27 +180,10 @@ def expand(suite: Suite, changes: Mapping[str, Any], options: tuple[str, ...] = 
             method,
             task,
             replace(_conditions(suite.conditions, block, suite.name), **changes),
-            tuple(f"{key}={_text(value)}" for key, value in _flat(block.options)) + options,
+            tuple(f"{key}={text}" for key, text in assignments(block.options)) + options,
             block.optional,
         )
         for block in suite.runs
         for task in block.tasks
         for method in block.methods
     ]
-
-
-def _flat(options: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Options with the settings of groups by their dotted names, quoted in TOML or not."""
-    for key, value in options.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            yield before + key, value
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return ",".join(_text(item) for item in value)
-    return str(value)

@@ -70,8 +70,11 @@ def plan_training(request: Request, method: Method, task: Task, resources: Resou
     conditions = request.conditions
     examples = _training_examples(method, task, conditions.seed)
     development = _development(method, task, conditions.seed)
-    excluded = (*method.evaluation_settings,)
-    settings = {name: v for name, v in named_settings(method.config).items() if name not in excluded}
+    settings = {
+        name: value
+        for name, value in named_settings(method.config).items()
+        if name not in method.evaluation_settings
+    }
     spec = TrainSpec(
         method=method.name,
         config=settings | ({"shown": digest(list(method.shown))} if method.shown else {}),

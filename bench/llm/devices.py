@@ -93,3 +93,10 @@ def _mps_available() -> bool:
     import torch
 
     return bool(torch.backends.mps.is_available())
+
+
+def out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch lacked memory: CUDA has a class for it, the CPU's allocator only a sentence."""
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

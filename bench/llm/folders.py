@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,22 @@ def checked_digest(folder: Path) -> str:
         UserError: A file is missing or damaged, or the cache cannot be written.
     """
 
+    return files_digest(folder, check_folder)
+
+
+def files_digest(folder: Path, check: Callable[[Path], None] = lambda folder: None) -> str:
+    """The SHA-256 of a folder's configuration, tokenizer and weights (64 hex digits).
+
+    Args:
+        folder: A model folder or an adapter folder.
+        check: Called before the files are read, and not where their digest is taken from a note.
+
+    Raises:
+        UserError: A file or the cache cannot be read or written, or `check` says so.
+    """
+
     def compute() -> str:
-        check_folder(folder)
+        check(folder)
         return _digest(folder)
 
     try:

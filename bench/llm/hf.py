@@ -14,6 +14,7 @@ from transformers import GenerationConfig
 
 from ragtrials.errors import RunFailure
 from ragtrials.llm.decoding import Decoding, StopStrings, TokenChooser, cut_before
+from ragtrials.llm.devices import out_of_memory
 from ragtrials.llm.loading import load_model, load_tokenizer
 from ragtrials.llm.models import ResolvedModel
 from ragtrials.llm.prefill import SharedPrefill
@@ -281,8 +282,7 @@ class HFEngine:
             with torch.inference_mode():
                 yield
         except RuntimeError as error:
-            # CUDA has a class for it, the CPU's allocator only a sentence.
-            if not isinstance(error, torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+            if not out_of_memory(error):
                 raise
             raise RunFailure(
                 f"model {self.name} ran out of memory with {self.settings.batch_size} prompts at once: "

@@ -126,9 +126,8 @@ def _data(rows: Sequence[Any], held_out: Sequence[Any], setup: Setup) -> dict[st
 def _arguments(setup: Setup, rows: int, held_out: Sequence[Any]) -> dict[str, Any]:
     """What transformers' trainer is told; every default that could change a number is named."""
     settings = setup.settings
-    steps = -(-rows // settings.batch_size) * settings.epochs
     # A short training, too, has a step at which the held-out rows can pick.
-    every = min(settings.save_steps, steps)
+    every = min(settings.save_steps, settings.steps(rows))
     mixed = setup.dtype == "bfloat16" and setup.device.startswith("cuda")
     return {
         "output_dir": str(setup.folder),

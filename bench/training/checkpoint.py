@@ -7,7 +7,6 @@ log.jsonl, events/      the course of the training
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,10 @@ from typing import Any
 from ragtrials.chunks import write_atomically
 from ragtrials.config import parse, plain
 from ragtrials.errors import UserError
-from ragtrials.notes import noted_digest
 from ragtrials.training.report import TrainingReport
 
 FORMAT = 1
 MANIFEST = "checkpoint.json"
-_SUFFIXES = (".json", ".safetensors", ".model", ".txt", ".jinja")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +80,9 @@ def weights_digest(folder: Path) -> str:
     Raises:
         UserError: The folder cannot be read.
     """
-    try:
-        files = sorted(f for f in folder.iterdir() if f.suffix in _SUFFIXES and f.is_file())
+    from ragtrials.llm.folders import files_digest
 
-        def compute() -> str:
-            sha = hashlib.sha256()
-            for file in files:
-                sha.update(f"{file.name}\0{file.stat().st_size}\0".encode())
-                with file.open("rb") as stream:
-                    while block := stream.read(1 << 20):
-                        sha.update(block)
-            return sha.hexdigest()
-
-        return noted_digest(folder, files, compute)
-    except OSError as error:
-        raise UserError(f"{error.filename or folder}: cannot be read ({error.strerror})") from error
+    return files_digest(folder)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

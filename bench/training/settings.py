@@ -89,3 +89,7 @@ class Optimisation:
             raise UserError(f"weight_decay must be at least 0, not {self.weight_decay}")
         if not 0 <= self.warmup < 1:
             raise UserError(f"warmup is a share of the steps, in [0, 1), not {self.warmup}")
+
+    def steps(self, rows: int) -> int:
+        """Optimiser steps over so many rows; the last one of an epoch may have fewer than `batch_size`."""
+        return -(-rows // self.batch_size) * self.epochs
