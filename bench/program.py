@@ -190,6 +190,11 @@ class Trace:
         return sum((step.cost for step in self.steps), Cost())
 
     @property
+    def generations(self) -> tuple[Step, ...]:
+        """The steps in which the language model wrote, in order."""
+        return tuple(step for step in self.steps if isinstance(step.request, Generate))
+
+    @property
     def retrieved(self) -> tuple[Passage, ...]:
         """All retrieved passages in order of retrieval, each once."""
         seen: dict[str, Passage] = {}

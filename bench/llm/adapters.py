@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from peft import LoraConfig
@@ -16,6 +16,7 @@ from peft.functional import (
     set_peft_model_state_dict,
 )
 from peft.tuners.tuners_utils import BaseTunerLayer
+from peft.utils import AuxiliaryTrainingWrapper
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
@@ -25,22 +26,39 @@ from ragtrials.llm.policy import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 # What peft raises for a configuration that is no LoRA, or that names layers which the model does not have.
 _UNUSABLE = (ValueError, TypeError, KeyError)
 
+AdapterState: TypeAlias = tuple[tuple[tuple[str, ...], bool], ...]
+"""For each layer the adapters in force, and whether they are switched off."""
+
 
 class Adapters:
     """Adapters inside a model's layers, of which one, or none, is in force.
 
-    A folder that several roles name is loaded once. The weights take the model's dtype and device.
+    `load` puts folders into a model, `live` takes layers that are there already.
 
     Args:
-        model: A causal language model of transformers; its layers are extended in place.
-        folders: Adapter folders by role, checked by `ragtrials.llm.policy.check_policy`.
-        base: What error messages call the model.
-
-    Raises:
-        UserError: An adapter's tensors are not exactly those that its configuration has on this model.
+        layers: All layers of the model that hold adapters.
+        names: The name of an adapter by role.
     """
 
-    def __init__(self, model: Any, folders: Mapping[str, Path], base: str) -> None:
+    def __init__(self, layers: Sequence[BaseTunerLayer], names: Mapping[str, str]) -> None:
+        self._layers = tuple(layers)
+        self._names = dict(names)
+        self._known = {name for layer in self._layers for name, _ in _weights(layer)}
+
+    @classmethod
+    def load(cls, model: Any, folders: Mapping[str, Path], base: str) -> Adapters:
+        """Adapters of folders, frozen, with the base model alone in force.
+
+        A folder that several roles name is loaded once. The weights take the model's dtype and device.
+
+        Args:
+            model: A causal language model of transformers; its layers are extended in place.
+            folders: Adapter folders by role, checked by `ragtrials.llm.policy.check_policy`.
+            base: What error messages call the model.
+
+        Raises:
+            UserError: An adapter's tensors are not exactly those that its configuration has on this model.
+        """
         distinct = dict.fromkeys(folder.resolve() for folder in folders.values())
         # Roles are free text, but peft takes no dots and no words of its own in a name.
         names = {folder: f"policy{number}" for number, folder in enumerate(distinct)}
@@ -51,21 +69,96 @@ class Adapters:
         # adapters the base model shall answer as it always does, to the last bit.
         for weight, flag in gradients:
             weight.requires_grad_(flag)
-        self._names = {role: names[folder.resolve()] for role, folder in folders.items()}
-        self._layers = [module for module in model.modules() if isinstance(module, BaseTunerLayer)]
+        adapters = cls(_layers(model), {role: names[folder.resolve()] for role, folder in folders.items()})
         model.eval()  # new layers begin in training mode, with dropout
-        self.activate(None)
+        for layer in adapters._layers:
+            layer.enable_adapters(False)  # and trainable
+        return adapters
+
+    @classmethod
+    def live(cls, model: Any, names: Mapping[str, str]) -> Adapters:
+        """Adapters that a model which is being trained has in its layers; nothing of it is changed.
+
+        Args:
+            model: The model with all the adapters that it will have; with or without peft's wrapper.
+            names: What peft calls the adapter of each role. Roles that are not named are answered by the
+                base model alone.
+
+        Raises:
+            ValueError: No layer has an adapter of such a name, or an adapter replaces whole modules, which
+                are not switched here.
+        """
+        if any(isinstance(module, AuxiliaryTrainingWrapper) for module in model.modules()):
+            raise ValueError(
+                "an adapter has modules_to_save or trainable tokens: only LoRA layers can switch"
+            )
+        adapters = cls(_layers(model), names)
+        for role, name in names.items():
+            if name not in adapters._known:
+                raise ValueError(f"role {role!r}: {adapters._unknown(name)}")
+        return adapters
 
     def name(self, role: str) -> str | None:
         """What answers a role: the name of an adapter, or None for the base model."""
         return self._names.get(role)
 
-    def activate(self, name: str | None) -> None:
-        """Put one adapter in force, or with None the base model alone."""
+    def activate(self, name: str | None, trainable: bool = False) -> None:
+        """Put one adapter in force, or with None the base model alone.
+
+        Which weights need gradients stays as it is, except where `trainable` asks for more.
+
+        Args:
+            name: The adapter's name.
+            trainable: Whether its weights, and no others', need gradients from now on if they did not yet.
+
+        Raises:
+            ValueError: No layer has an adapter of this name.
+        """
+        if name is not None and name not in self._known:
+            raise ValueError(self._unknown(name))
         for layer in self._layers:
-            layer.enable_adapters(name is not None)
-            if name is not None:
-                layer.set_adapter(name, inference_mode=True)
+            with _gradients_kept(layer, but_of=name if trainable else None):
+                layer.enable_adapters(name is not None)
+                if name is not None:
+                    layer.set_adapter(name, inference_mode=not trainable)
+
+    def state(self) -> AdapterState:
+        """What is in force in each layer now."""
+        return tuple((tuple(layer.active_adapters), layer.disable_adapters) for layer in self._layers)
+
+    def restore(self, state: AdapterState) -> None:
+        """Put in force again what was when `state` was called."""
+        for layer, (active, disabled) in zip(self._layers, state, strict=True):
+            with _gradients_kept(layer):
+                layer.set_adapter(list(active), inference_mode=True)
+                layer.enable_adapters(not disabled)
+
+    def _unknown(self, name: str) -> str:
+        known = ", ".join(sorted(self._known)) or "none"
+        return f"the model has no adapter {name!r} in its layers (it has: {known})"
+
+
+def _layers(model: Any) -> list[BaseTunerLayer]:
+    return [module for module in model.modules() if isinstance(module, BaseTunerLayer)]
+
+
+def _weights(layer: BaseTunerLayer) -> Iterator[tuple[str, torch.nn.Parameter]]:
+    """The weights of all adapters of a layer, each with its adapter's name."""
+    for attribute in layer.adapter_layer_names:
+        for name, part in getattr(layer, attribute).items():
+            parts = part.parameters() if isinstance(part, torch.nn.Module) else (part,)
+            yield from ((name, weight) for weight in parts)
+
+
+@contextmanager
+def _gradients_kept(layer: BaseTunerLayer, but_of: str | None = None) -> Iterator[None]:
+    """peft switches gradients whenever it switches adapters; this undoes it for all adapters but one."""
+    flags = [(weight, weight.requires_grad) for name, weight in _weights(layer) if name != but_of]
+    try:
+        yield
+    finally:
+        for weight, flag in flags:
+            weight.requires_grad_(flag)
 
 
 def _load(model: Any, folder: Path, name: str, base: str) -> None:

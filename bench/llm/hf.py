@@ -4,46 +4,28 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from transformers import GenerationConfig
+from transformers import GenerationConfig, PreTrainedModel
 
 from ragtrials.errors import RunFailure
+from ragtrials.llm.batches import Job, batches, left_padded
 from ragtrials.llm.decoding import Decoding, StopStrings, TokenChooser, cut_before
 from ragtrials.llm.devices import out_of_memory
+from ragtrials.llm.live import lent
 from ragtrials.llm.loading import load_model, load_tokenizer
 from ragtrials.llm.models import ResolvedModel
 from ragtrials.llm.prefill import SharedPrefill
-from ragtrials.llm.prompts import Prompt, PromptBuilder, special_tokens
+from ragtrials.llm.prompts import PromptBuilder
 from ragtrials.llm.signature import DEFAULT_BATCH_SIZE, DEFAULT_MAX_PROMPT_TOKENS, EngineSettings
+from ragtrials.llm.special import SpecialIds
 from ragtrials.program import Completion, Generate, Score
 
 if TYPE_CHECKING:
     from ragtrials.llm.adapters import Adapters
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One request on its way: where its result belongs and what the model reads."""
-
-    index: int
-    prompt: Prompt
-    seed: int = 0
-    allowed: tuple[int, ...] = ()
-    continuation: tuple[int, ...] = ()
-    text: str = ""
-
-    @property
-    def order(self) -> tuple[Any, ...]:
-        """Longest first, so that the batch that needs most memory comes first. The rest of the key makes
-        the batches, and with them every last bit of the results, independent of the requests' order, and
-        equal prompts neighbours, so that samples of one prompt share its reading."""
-        ids = self.prompt.ids + self.continuation
-        return (-len(ids), ids, self.seed, self.allowed)
 
 
 class HFEngine:
@@ -81,29 +63,83 @@ class HFEngine:
         max_prompt_tokens: int = DEFAULT_MAX_PROMPT_TOKENS,
         adapters: Mapping[str, Path] | None = None,
     ) -> None:
-        self.name = model.name
-        self.settings = settings = EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)
-        self.tokenizer = load_tokenizer(model)
-        self._prompts = PromptBuilder(self.tokenizer, model.name)
-        self.model = load_model(model, settings.dtype, settings.device)
-        self._signature = settings.signature(model)
-        self._ends = _end_ids(self.model.generation_config.eos_token_id, self.tokenizer.eos_token_id)
-        self._special = frozenset(special_tokens(self.tokenizer)).union(self._ends)
-        pad = self.tokenizer.pad_token_id
-        self._pad: int = pad if pad is not None else min(self._ends, default=0)
-        self._context: int | None = getattr(
-            self.model.config.get_text_config(), "max_position_embeddings", None
-        )
-        # What a model's folder recommends (sampling, a repetition penalty) would leak into greedy decoding:
-        # `generate` fills whatever its own configuration leaves open from here.
-        self.model.generation_config = GenerationConfig()
-        self._adapters: Adapters | None = None
+        settings = EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)
+        tokenizer = load_tokenizer(model)
+        prompts = PromptBuilder(tokenizer, model.name)  # refuses a tokenizer before weights are loaded
+        weights = load_model(model, settings.dtype, settings.device)
+        held: Adapters | None = None
         if adapters:
             from ragtrials.llm.adapters import Adapters  # imports peft, which nothing else here needs
 
-            self._adapters = Adapters(self.model, adapters, model.name)
-        self._prefill = SharedPrefill(self.model)
-        self._keeps_logits = "logits_to_keep" in inspect.signature(self.model.forward).parameters
+            held = Adapters.load(weights, adapters, model.name)
+        self._take(weights, model, tokenizer, prompts, settings, held)
+        # What a model's folder recommends (sampling, a repetition penalty) would leak into greedy decoding:
+        # `generate` fills whatever its own configuration leaves open from here.
+        weights.generation_config = GenerationConfig()
+
+    @classmethod
+    def over(
+        cls,
+        model: PreTrainedModel,
+        resolved: ResolvedModel,
+        tokenizer: Any,
+        adapters: Adapters | None = None,
+        *,
+        dtype: str,
+        device: str,
+        batch_size: int = DEFAULT_BATCH_SIZE,
+        max_prompt_tokens: int = DEFAULT_MAX_PROMPT_TOKENS,
+    ) -> HFEngine:
+        """An engine on a model in memory that goes on being trained: it answers with the present weights.
+
+        Nothing is copied. Between calls the model is the trainer's: training mode, gradient flags, adapter in
+        force and generation settings are after each call what they were before it.
+
+        Args:
+            model: A plain causal language model of transformers, whose layers may hold LoRA layers (of a
+                peft model, what `get_base_model()` gives).
+            resolved: What it was loaded from.
+            tokenizer: The model's.
+            adapters: From `Adapters.live`, to answer roles with; without, whatever is in force answers all.
+            dtype: What the model was loaded with. The signature names it, `device` and `resolved`; weights
+                that change it cannot name.
+            device: Where the model is.
+            batch_size: Rows at once.
+            max_prompt_tokens: Longer prompts have their evidence shortened.
+
+        Raises:
+            ValueError: The model is wrapped.
+            UserError: A setting is wrong, or the tokenizer is none of a chat model.
+        """
+        if not isinstance(model, PreTrainedModel):
+            raise ValueError(f"{type(model).__name__} wraps the model: pass the model inside")
+        engine = cls.__new__(cls)
+        settings = EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)
+        prompts = PromptBuilder(tokenizer, resolved.name)
+        engine._take(model, resolved, tokenizer, prompts, settings, adapters, live=True)
+        return engine
+
+    def _take(
+        self,
+        model: Any,
+        resolved: ResolvedModel,
+        tokenizer: Any,
+        prompts: PromptBuilder,
+        settings: EngineSettings,
+        adapters: Adapters | None,
+        live: bool = False,
+    ) -> None:
+        """Begin to run a model in memory."""
+        self.name = resolved.name
+        self.model, self.tokenizer, self.settings = model, tokenizer, settings
+        self._prompts = prompts
+        self._signature = settings.signature(resolved)
+        self._ids = SpecialIds.of(model, tokenizer)
+        self._context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        self._adapters = adapters
+        self._prefill = SharedPrefill(model)
+        self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._live = live
 
     @property
     def signature(self) -> Mapping[str, Any]:
@@ -117,17 +153,18 @@ class HFEngine:
             RunFailure: A prompt does not fit even without evidence, or memory ran out.
             UserError: A setting of a request is out of range.
         """
-        groups: dict[tuple[str | None, Decoding], list[_Job]] = {}
+        groups: dict[tuple[str | None, Decoding], list[Job]] = {}
         for index, (request, seed) in enumerate(zip(requests, seeds, strict=True)):
             decoding = Decoding.of(request)
             prompt = self._prompts.build(request.messages, self._budget(request.max_new_tokens))
-            job = _Job(index, prompt, seed if request.temperature else 0, self._allowed_ids(request.allowed))
+            job = Job(index, prompt, seed if request.temperature else 0, self.allowed_ids(request.allowed))
             groups.setdefault((self._adapter(request.role), decoding), []).append(job)
         results: dict[int, Completion] = {}
-        for (adapter, decoding), jobs in groups.items():
-            self._activate(adapter)
-            for batch in self._batches(jobs):
-                results.update(self._generate_batch(batch, decoding))
+        with self._borrowed():
+            for (adapter, decoding), jobs in groups.items():
+                self._activate(adapter)
+                for batch in batches(jobs, self.settings.batch_size):
+                    results.update(self._generate_batch(batch, decoding))
         return [results[index] for index in range(len(requests))]
 
     def score(self, requests: Sequence[Score]) -> list[Completion]:
@@ -136,18 +173,33 @@ class HFEngine:
         Raises:
             RunFailure: A prompt does not fit even without evidence, or memory ran out.
         """
-        groups: dict[str | None, list[_Job]] = {}
+        groups: dict[str | None, list[Job]] = {}
         for index, request in enumerate(requests):
             continuation = self._prompts.encode_text(request.continuation)
             prompt = self._prompts.build(request.messages, self._budget(len(continuation)))
-            job = _Job(index, prompt, continuation=continuation, text=request.continuation)
+            job = Job(index, prompt, continuation=continuation, text=request.continuation)
             groups.setdefault(self._adapter(request.role), []).append(job)
         results: dict[int, Completion] = {}
-        for adapter, jobs in groups.items():
-            self._activate(adapter)
-            for batch in self._batches(jobs):
-                results.update(self._score_batch(batch))
+        with self._borrowed():
+            for adapter, jobs in groups.items():
+                self._activate(adapter)
+                for batch in batches(jobs, self.settings.batch_size):
+                    results.update(self._score_batch(batch))
         return [results[index] for index in range(len(requests))]
+
+    def allowed_ids(self, allowed: Sequence[str]) -> tuple[int, ...]:
+        """The ids that a request's `allowed` limits it to, sorted; () if nothing is limited.
+
+        They are those of the strings' tokens and of the ends of a turn.
+        """
+        if not allowed:
+            return ()
+        ids = {token for text in allowed for token in self._prompts.encode_text(text)}
+        return tuple(sorted(ids.union(self._ids.ends)))
+
+    def _borrowed(self) -> AbstractContextManager[None]:
+        """The time in which the model is the engine's: always, or with a live one a call."""
+        return lent(self.model, self._adapters) if self._live else nullcontext()
 
     def _adapter(self, role: str) -> str | None:
         """What answers a role: the name of an adapter, or None for the model as it is."""
@@ -157,32 +209,22 @@ class HFEngine:
         if self._adapters:
             self._adapters.activate(adapter)
 
-    def _batches(self, jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
-        ordered = sorted(jobs, key=lambda job: job.order)
-        size = self.settings.batch_size
-        return (ordered[start : start + size] for start in range(0, len(ordered), size))
-
     def _budget(self, new_tokens: int) -> int:
         """How long a prompt may be so that `new_tokens` more fit into the model's context."""
         budget = self.settings.max_prompt_tokens
         return budget if self._context is None else min(budget, self._context - new_tokens)
 
-    def _allowed_ids(self, allowed: Sequence[str]) -> tuple[int, ...]:
-        """The ids of the allowed strings' tokens and of the ends of a turn; () if nothing is limited."""
-        if not allowed:
-            return ()
-        ids = {token for text in allowed for token in self._prompts.encode_text(text)}
-        return tuple(sorted(ids.union(self._ends)))
-
-    def _generate_batch(self, batch: Sequence[_Job], decoding: Decoding) -> list[tuple[int, Completion]]:
+    def _generate_batch(self, batch: Sequence[Job], decoding: Decoding) -> list[tuple[int, Completion]]:
         prompts = [job.prompt.ids for job in batch]
-        input_ids, mask = self._left_padded(prompts)
+        input_ids, mask = left_padded(prompts, self._ids.pad, self.model.device)
         chooser = TokenChooser(
             decoding,
             [job.seed for job in batch],
             [job.allowed for job in batch] if decoding.restricted else None,
         )
-        stops = StopStrings(decoding.stop, self._decode, self._special, len(batch)) if decoding.stop else None
+        stops = (
+            StopStrings(decoding.stop, self._decode, self._ids.special, len(batch)) if decoding.stop else None
+        )
         with self._computing():
             read = self._prefill.read(prompts, input_ids, mask) if decoding.temperature else {}
             output = self.model.generate(
@@ -191,8 +233,8 @@ class HFEngine:
                 generation_config=GenerationConfig(
                     do_sample=False,
                     max_new_tokens=decoding.max_new_tokens,
-                    eos_token_id=list(self._ends) or None,
-                    pad_token_id=self._pad,
+                    eos_token_id=list(self._ids.ends) or None,
+                    pad_token_id=self._ids.pad,
                 ),
                 logits_processor=[] if decoding.plain else [chooser],
                 stopping_criteria=[stops] if stops else [],
@@ -208,7 +250,7 @@ class HFEngine:
 
     def _completion(
         self,
-        job: _Job,
+        job: Job,
         decoding: Decoding,
         tokens: list[int],
         stopped_at: int | None,
@@ -218,7 +260,7 @@ class HFEngine:
         finish: Literal["stop", "length"] = "length"
         if stopped_at is not None:
             tokens, finish = tokens[:stopped_at], "stop"
-        end = next((at for at, token in enumerate(tokens) if token in self._ends), None)
+        end = next((at for at, token in enumerate(tokens) if token in self._ids.ends), None)
         if end is not None:
             tokens, finish = tokens[: end + 1], "stop"
         return Completion(
@@ -230,8 +272,9 @@ class HFEngine:
             dropped_tokens=job.prompt.dropped_tokens,
         )
 
-    def _score_batch(self, batch: Sequence[_Job]) -> list[tuple[int, Completion]]:
-        input_ids, mask = self._left_padded([job.prompt.ids + job.continuation for job in batch])
+    def _score_batch(self, batch: Sequence[Job]) -> list[tuple[int, Completion]]:
+        rows = [job.prompt.ids + job.continuation for job in batch]
+        input_ids, mask = left_padded(rows, self._ids.pad, self.model.device)
         # The continuations stand at the end of all rows, so logits are needed for a few last positions only.
         kept = max(len(job.continuation) for job in batch) + 1
         options = {"logits_to_keep": kept} if self._keeps_logits else {}
@@ -261,17 +304,10 @@ class HFEngine:
             for job, row in zip(batch, chosen, strict=True)
         ]
 
-    def _left_padded(self, rows: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """(batch, longest) ids with padding in front, and the mask that is 0 there."""
-        longest = max(map(len, rows))
-        ids = [[self._pad] * (longest - len(row)) + list(row) for row in rows]
-        mask = [[0] * (longest - len(row)) + [1] * len(row) for row in rows]
-        return torch.tensor(ids, device=self.model.device), torch.tensor(mask, device=self.model.device)
-
     def _decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens; special ones are dropped by their id, never by how they are spelled."""
         text = self.tokenizer.decode(
-            [token for token in tokens if token not in self._special], clean_up_tokenization_spaces=False
+            [token for token in tokens if token not in self._ids.special], clean_up_tokenization_spaces=False
         )
         return str(text)
 
@@ -279,7 +315,7 @@ class HFEngine:
     def _computing(self) -> Iterator[None]:
         """Without gradients, and with a plain word when memory runs out."""
         try:
-            with torch.inference_mode():
+            with nullcontext() if self._live else torch.inference_mode():  # `lent` has its own reason
                 yield
         except RuntimeError as error:
             if not out_of_memory(error):
@@ -288,11 +324,3 @@ class HFEngine:
                 f"model {self.name} ran out of memory with {self.settings.batch_size} prompts at once: "
                 "lower --batch-size or --max-prompt-tokens"
             ) from error
-
-
-def _end_ids(*sources: int | Sequence[int] | None) -> tuple[int, ...]:
-    """All ids that end a turn, sorted: a model's folder may name several, its tokenizer one more."""
-    ends: set[int] = set()
-    for source in sources:
-        ends.update([source] if isinstance(source, int) else source or ())
-    return tuple(sorted(ends))

@@ -14,8 +14,21 @@ from ragtrials.training.rows import Demonstration
 Answer: TypeAlias = Callable[[str], Program]
 
 
-def sampled(answer: Answer, role: str, temperature: float, top_p: float = 1.0) -> Answer:
-    """A program whose generations of one role are drawn instead of greedy."""
+def sampled(answer: Answer, roles: str | Sequence[str], temperature: float, top_p: float = 1.0) -> Answer:
+    """A program whose generations of some roles are drawn instead of greedy.
+
+    Args:
+        answer: The program.
+        roles: One role or several; the others' generations stay as they are.
+        temperature: What the drawn generations are asked with.
+        top_p: Likewise.
+    """
+    drawn_roles = frozenset([roles] if isinstance(roles, str) else roles)
+
+    def warmed(request: Request) -> Request:
+        if isinstance(request, Generate) and request.role in drawn_roles:
+            return replace(request, temperature=temperature, top_p=top_p)
+        return request
 
     def drawn(question: str) -> Program:
         program = answer(question)
@@ -26,17 +39,11 @@ def sampled(answer: Answer, role: str, temperature: float, top_p: float = 1.0) -
             except StopIteration as end:
                 return str(end.value)
             if isinstance(yielded, Generate | Retrieve | Score):
-                value = yield _warmed(yielded, role, temperature, top_p)
+                value = yield warmed(yielded)
             else:
-                value = yield [_warmed(request, role, temperature, top_p) for request in yielded]
+                value = yield [warmed(request) for request in yielded]
 
     return drawn
-
-
-def _warmed(request: Request, role: str, temperature: float, top_p: float) -> Request:
-    if isinstance(request, Generate) and request.role == role:
-        return replace(request, temperature=temperature, top_p=top_p)
-    return request
 
 
 def taught(

@@ -180,6 +180,21 @@ def test_only_the_named_role_is_drawn() -> None:
         program.send(Completion("end"))
 
 
+def test_several_roles_can_be_drawn() -> None:
+    def three(question: str) -> Program:
+        yield [Generate((user(question),), role=role) for role in ("a", "b")]
+        yield Generate((user(question),), role="ab")
+        return ""
+
+    program = sampled(three, ("a", "ab"), temperature=0.7)("q")
+    first: Any = program.send(None)
+    assert [(request.role, request.temperature) for request in first] == [("a", 0.7), ("b", 0)]
+    last: Any = program.send([Completion("a"), Completion("b")])
+    assert (last.role, last.temperature, last.top_p) == ("ab", 0.7, 1.0)
+    alone: Any = sampled(three, "ab", temperature=0.7)("q").send(None)
+    assert [request.temperature for request in alone] == [0, 0]  # a name is one role, not its letters
+
+
 def test_sampled_rollouts_of_two_branches_differ_and_repeat(tmp_path: Path, model: Path) -> None:
     draw = sampled(say, "generator", 1.0)
     branches = [Branch("a0", "a", sample=number) for number in range(3)]
