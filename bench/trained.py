@@ -179,6 +179,7 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
             base=resolve_model(conditions.model),
             dtype=engine["dtype"],
             device=engine["device"],
+            batch_size=conditions.batch_size,
             max_prompt_tokens=conditions.max_prompt_tokens,
             retriever=retriever,
             load_engine=lambda policies: resources.engine(conditions, policies),

@@ -70,6 +70,7 @@ def toy_run(
             base=resolve_model(str(model)),
             dtype="float32",
             device="cpu",
+            batch_size=32,
             max_prompt_tokens=max_prompt_tokens,
             retriever=retriever,
             load_engine=load,

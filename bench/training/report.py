@@ -15,38 +15,6 @@ _COUNTS_OR_TIMES = re.compile(r"^(step|epoch|total_flos|num_tokens|train_.*)$|_(
 
 
 @dataclass(frozen=True, slots=True)
-class StageReport:
-    """One role trained once.
-
-    Attributes:
-        stage: Its name, unique in the training.
-        role: The agent that was trained.
-        kind: "sft" or "dpo".
-        rows: Demonstrations or preferences that were trained on.
-        held_out: Rows that picked the best step; 0 if the last step counts.
-        tokens: Tokens read by the policy, prompts included, over all epochs; a preference's prompt is read
-            twice, once before each continuation. Padding does not count.
-        steps: Optimiser steps.
-        parameters: Numbers that were trained.
-        seconds: In the trainer.
-        loss: Mean training loss.
-        last: The last scalars of the log (loss, token accuracy, DPO's margin and accuracy, ...).
-    """
-
-    stage: str
-    role: str
-    kind: str
-    rows: int
-    held_out: int
-    tokens: int
-    steps: int
-    parameters: int
-    seconds: float
-    loss: float
-    last: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class RolloutReport:
     """What making the training data cost: requests that a model or the retriever really served.
 
@@ -64,12 +32,49 @@ class RolloutReport:
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
-    def plus(self, seconds: float, served: Mapping[str, int]) -> RolloutReport:
-        """This and more."""
+    @classmethod
+    def of(cls, seconds: float, served: Mapping[str, Any]) -> RolloutReport:
+        """What requests took, by the names of `Timing`; those that are not named were none."""
+        return cls(seconds, *(served.get(name, 0) for name in SERVED))
+
+    def __add__(self, more: RolloutReport) -> RolloutReport:
         return RolloutReport(
-            self.seconds + seconds,
-            *(getattr(self, name) + served.get(name, 0) for name in SERVED),
+            self.seconds + more.seconds, *(getattr(self, name) + getattr(more, name) for name in SERVED)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """One role trained once.
+
+    Attributes:
+        stage: Its name, unique in the training.
+        role: The agent that was trained; several with "+" between them.
+        kind: "sft", "dpo" or "ppo".
+        rows: Demonstrations, preferences or sampled turns that were trained on.
+        held_out: Rows that picked the best step; 0 if the last step counts.
+        tokens: Tokens read by the policy, prompts included, over all epochs; a preference's prompt is read
+            twice, once before each continuation. Padding does not count.
+        steps: Optimiser steps.
+        parameters: Numbers that were trained.
+        seconds: In the trainer, without the rollouts between its steps.
+        loss: Mean training loss.
+        last: The last scalars of the log (loss, token accuracy, DPO's margin and accuracy, ...).
+        rollouts: What sampling between its steps cost.
+    """
+
+    stage: str
+    role: str
+    kind: str
+    rows: int
+    held_out: int
+    tokens: int
+    steps: int
+    parameters: int
+    seconds: float
+    loss: float
+    last: Mapping[str, float] = field(default_factory=dict)
+    rollouts: RolloutReport = field(default_factory=RolloutReport)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class TrainingReport:
     Attributes:
         examples: Training examples that were used.
         stages: The trained stages, in order.
-        rollouts: The cost of the training data.
+        rollouts: What making the training data cost, that of stages included.
         seconds: Everything, earlier killed processes included as far as their work was kept.
         device: Where it ran.
         peak_memory_mb: Largest memory: of the device on a GPU, else of the process.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -14,6 +14,7 @@ from ragtrials.branching import Branch
 from ragtrials.chunks import read_chunk, write_chunk
 from ragtrials.data import Example
 from ragtrials.driver import Driver
+from ragtrials.errors import UserError
 from ragtrials.program import Completion, Engine, Generate, Program, Retriever, Step, Trace
 from ragtrials.progress import progress
 from ragtrials.training.programs import Answer, NoModel, taught
@@ -40,6 +41,7 @@ class Surroundings:
         chunk: Questions, or branches, that are driven together and saved at once.
         base: The untrained model.
         dtype, device: How it is run; "auto" is resolved already.
+        batch_size: Prompts that are read at once.
         max_prompt_tokens: Longer prompts have their passages shortened.
         retriever: Over the training corpus; None for a method that never retrieves.
         load_engine: The engine with the given weights by role.
@@ -57,6 +59,7 @@ class Surroundings:
     base: ResolvedModel
     dtype: str
     device: str
+    batch_size: int
     max_prompt_tokens: int
     retriever: Retriever | None
     load_engine: Callable[[Mapping[str, Path]], Engine]
@@ -123,6 +126,16 @@ class TrainRun:
         return self._around.dtype
 
     @property
+    def batch_size(self) -> int:
+        """Prompts that are read at once."""
+        return self._around.batch_size
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        """Longer prompts have their passages shortened."""
+        return self._around.max_prompt_tokens
+
+    @property
     def device(self) -> str:
         """Where the model runs."""
         return self._around.device
@@ -167,6 +180,24 @@ class TrainRun:
         traces = self._kept(name, asked, [example_id for example_id, _, _ in asked], drive)
         return [cast("Completion", trace.steps[0].result) for trace in traces]
 
+    def play(
+        self, answer: Answer, branches: Sequence[Branch], engine: Engine
+    ) -> tuple[list[Trace], RolloutReport]:
+        """Run a program against an engine whose weights are changing: nothing is kept on disk.
+
+        Args:
+            answer: The program.
+            branches: The questions.
+            engine: Who speaks.
+
+        Returns:
+            The traces, in the same order, and what they cost.
+        """
+        driver = Driver(self._around.retriever, engine, self.seed)
+        clock = time.perf_counter()
+        traces = driver.branch(answer, branches)
+        return traces, RolloutReport.of(time.perf_counter() - clock, asdict(driver.timing))
+
     def demonstrate(
         self, answer: Answer, examples: Sequence[Example], reply: Callable[[Generate, Example], str]
     ) -> list[Demonstration]:
@@ -189,9 +220,21 @@ class TrainRun:
         driver = Driver(self._around.retriever, NoModel(), self.seed)
         clock = time.perf_counter()
         driver.run(with_teacher, [(example.id, example.question) for example in examples])
-        served = {"retrieval_calls": driver.timing.retrieval_calls}
-        self._rollouts = self._rollouts.plus(time.perf_counter() - clock, served)
+        self._rollouts += RolloutReport.of(time.perf_counter() - clock, asdict(driver.timing))
         return rows
+
+    def start_of(self, roles: Sequence[str]) -> Path | None:
+        """The folder of the present weights that several roles share; None while they are the base model's.
+
+        Raises:
+            UserError: They have different weights.
+        """
+        folders = {self.policies.get(role) for role in roles}
+        if len(folders) > 1:
+            raise UserError(
+                f"{self.label}: the roles {', '.join(roles)} are to share weights, but have different ones"
+            )
+        return folders.pop()
 
     def log_step(self, stage: str, scalars: Mapping[str, float], step: int) -> None:
         """Write scalars of a step to the log."""
@@ -219,9 +262,10 @@ class TrainRun:
         """Unload the model of the rollouts."""
         self._around.free_engine()
 
-    def finish_stage(self, role: str, weights: Path, report: StageReport) -> None:
-        """Take new weights of a role, now or from an earlier process."""
-        self.policies[role] = weights
+    def finish_stage(self, weights: Mapping[str, Path], report: StageReport) -> None:
+        """Take new weights of roles, now or from an earlier process."""
+        self.policies.update(weights)
+        self._rollouts += report.rollouts
         self._stages.append(report)
 
     def report(self) -> TrainingReport:
@@ -259,7 +303,7 @@ class TrainRun:
                     found = drive(driver, part)
                     seconds = time.perf_counter() - clock
                     chunk = write_chunk(folder, identity, index, found, seconds, driver.timing)
-                self._rollouts = self._rollouts.plus(chunk.header.seconds, chunk.header.served)
+                self._rollouts += RolloutReport.of(chunk.header.seconds, chunk.header.served)
                 traces += chunk.traces
                 bar.advance(len(part))
         return traces

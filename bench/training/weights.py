@@ -6,17 +6,19 @@ import gc
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from peft.tuners.tuners_utils import BaseTunerLayer
 from transformers import set_seed
 from transformers.pytorch_utils import Conv1D
 
 from ragtrials.errors import UserError
 from ragtrials.llm.loading import load_model
 from ragtrials.llm.models import ResolvedModel
-from ragtrials.llm.policy import is_adapter
+from ragtrials.llm.policy import ADAPTER_CONFIG, ADAPTER_WEIGHTS, is_adapter
 from ragtrials.llm.quiet import quiet_transformers
 from ragtrials.training.settings import Lora, Optimisation
 
@@ -47,20 +49,46 @@ def load_trainable(
         return load_model(source, "float32", device).train()
     if start is not None and not is_adapter(start):
         raise UserError("an adapter cannot be put on a fully trained model: set tuning=full for both stages")
-    model = load_model(base, dtype, device)
+    return add_adapter(
+        load_model(base, dtype, device), "default", settings.lora, start, base.name, seed
+    ).train()
+
+
+def add_adapter(model: Any, name: str, lora: Lora, start: Path | None, base: str, seed: int) -> PeftModel:
+    """Put an adapter on a model, and peft's wrapper around it if it has none yet.
+
+    Args:
+        model: A causal language model, or a `PeftModel`, which gets one more adapter.
+        name: What the adapter is called.
+        lora: Its settings, if it is new.
+        start: A folder with its weights; None for a new one.
+        base: What error messages call the model.
+        seed: Decides a new adapter's A matrices.
+
+    Raises:
+        UserError: LoRA finds nothing to adapt.
+    """
     set_seed(seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by a name that goes away
+        warnings.simplefilter(
+            "ignore"
+        )  # peft asks transformers by a name that goes away, and counts adapters
+        if isinstance(model, PeftModel):
+            if start is not None:
+                model.load_adapter(start, name, is_trainable=True)
+            else:
+                model.add_adapter(name, _lora(lora, model.get_base_model(), base))
+            return model
         if start is not None:
-            return PeftModel.from_pretrained(model, start, is_trainable=True).train()
-        return get_peft_model(model, _lora(settings.lora, model, base.name)).train()
+            return PeftModel.from_pretrained(model, start, name, is_trainable=True)
+        return get_peft_model(model, _lora(lora, model, base), name)
 
 
 def _lora(lora: Lora, model: Any, name: str) -> LoraConfig:
     layers = int(model.config.get_text_config().num_hidden_layers)
     if lora.last_layers is not None and lora.last_layers > layers:
         raise UserError(f"lora.last_layers is {lora.last_layers}, but model {name} has {layers} layers")
-    linear = (torch.nn.Linear, Conv1D)
+    linear = (torch.nn.Linear, Conv1D, BaseTunerLayer)  # the last is a map that has an adapter already
     known = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, linear)}
     head = model.get_output_embeddings()
     if any(module is head for name, module in model.named_modules() if name in lora.targets):
@@ -85,17 +113,24 @@ def save_weights(model: Any, tokenizer: Any, base: ResolvedModel, folder: Path) 
     """Write an adapter folder (of a LoRA model) or a whole Hugging Face folder."""
     with quiet_transformers():
         if isinstance(model, PeftModel):
-            for name in [name for name in model.peft_config if name != "default"]:
-                model.delete_adapter(name)  # trl's frozen copy, which DPO compared with
-            config = model.peft_config["default"]
-            config.base_model_name_or_path = base.name  # never a path of this machine
-            config.target_modules = sorted(config.target_modules)  # a set, in another order in every process
-            # Embeddings are never trained; peft would ask the hub whether they have grown.
-            model.save_pretrained(folder, save_embedding_layers=False)
-            (folder / "README.md").unlink(missing_ok=True)  # peft's empty model card
+            save_adapter(model, "default", base, folder)  # trl's frozen copy, too, is an adapter of it
         else:
             model.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
+
+
+def save_adapter(model: PeftModel, name: str, base: ResolvedModel, folder: Path) -> None:
+    """Write one adapter of a model as an adapter folder."""
+    config = model.peft_config[name]
+    config.base_model_name_or_path = base.name  # never a path of this machine
+    config.target_modules = sorted(config.target_modules)  # a set, in another order in every process
+    folder.mkdir(parents=True, exist_ok=True)
+    with quiet_transformers(), TemporaryDirectory(dir=folder.parent) as parts:
+        # Embeddings are never trained; peft would ask the hub whether they have grown.
+        model.save_pretrained(parts, selected_adapters=[name], save_embedding_layers=False)
+        written = Path(parts) if name == "default" else Path(parts) / name  # peft's rule
+        for file in (ADAPTER_CONFIG, ADAPTER_WEIGHTS):
+            (written / file).rename(folder / file)
 
 
 def trainable_parameters(model: Any) -> int:

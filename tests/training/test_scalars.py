@@ -66,8 +66,9 @@ def test_the_last_value_of_each_scalar_counts() -> None:
 
 
 def test_costs_add_up() -> None:
-    once = RolloutReport().plus(1.5, {"llm_calls": 2, "prompt_tokens": 30, "completion_tokens": 4})
-    assert once.plus(0.5, {"retrieval_calls": 1, "llm_calls": 1}) == RolloutReport(2.0, 1, 3, 30, 4)
+    once = RolloutReport.of(1.5, {"llm_calls": 2, "prompt_tokens": 30, "completion_tokens": 4})
+    again = RolloutReport.of(0.5, {"retrieval_calls": 1, "llm_calls": 1})
+    assert once + again == RolloutReport(2.0, 1, 3, 30, 4)
 
 
 def test_memory_is_counted_in_megabytes() -> None:

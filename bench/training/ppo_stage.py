@@ -1,0 +1,167 @@
+"""`ppo`: agents act together on questions and learn from what came of it, step by step, once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragtrials.config import parse, plain
+from ragtrials.data import Example
+from ragtrials.errors import UserError
+from ragtrials.program import Trace
+from ragtrials.progress import progress
+from ragtrials.seeding import derive_seed
+from ragtrials.training.episodes import Judgement, buffer_of, mean_scalars, turns_of
+from ragtrials.training.ppo_settings import Ppo
+from ragtrials.training.programs import Answer, sampled
+from ragtrials.training.report import RolloutReport, StageReport, last_scalars
+from ragtrials.training.scalars import read_log
+from ragtrials.training.stages import STEPS, WEIGHTS, once
+
+if TYPE_CHECKING:
+    from ragtrials.training.ppo import PPO
+    from ragtrials.training.run import TrainRun
+
+Judge = Callable[[Trace, Example], Judgement]
+
+
+@dataclass
+class _Course:
+    """What a stage has done so far, by this process and by killed ones up to their last saving."""
+
+    turns: int = 0
+    tokens: int = 0
+    updates: int = 0
+    seconds: float = 0.0
+    loss: float = 0.0
+    rollouts: RolloutReport = field(default_factory=RolloutReport)
+    last: Mapping[str, float] = field(default_factory=dict)
+
+
+def ppo(
+    run: TrainRun,
+    stage: str,
+    policies: Mapping[str, Sequence[str]],
+    answer: Answer,
+    judge: Judge,
+    settings: Ppo,
+) -> None:
+    """Train the policies of roles by PPO, with their start as the reference.
+
+    The model that is trained is the one that samples: rollouts read the weights that the optimiser changes.
+    Roles without a trained policy act greedily, with the weights that earlier stages gave them.
+
+    Args:
+        run: The training; the roles' weights are replaced in it.
+        stage: A name of its own, e.g. "ppo".
+        policies: The roles that each trained policy plays, by a name for the policy.
+        answer: The program that the agents work in.
+        judge: What an episode was worth.
+        settings: How to learn; with no steps the roles stay as they are.
+
+    Raises:
+        UserError: There are no examples, or settings and model do not fit together.
+        RunFailure: Memory ran out, or a loss is not a number.
+    """
+    if not settings.steps:
+        return
+    roles = [role for group in policies.values() for role in group]
+
+    def train(folder: Path) -> tuple[StageReport, dict[str, Path]]:
+        if not run.examples:
+            raise UserError(f"{run.label}: stage {stage} has no examples to train on")
+        drawn = sampled(answer, roles, settings.temperature, settings.top_p)
+        return _train(run, stage, policies, drawn, judge, settings, folder)
+
+    once(run, stage, settings.update.micro_batch, train)
+    log = read_log(run.folder)
+    curve = [log[stage, step]["reward"] for step in range(1, settings.steps + 1)]
+    run.statistics[stage] = {"reward": [round(reward, 4) for reward in curve]}
+
+
+def _train(
+    run: TrainRun,
+    stage: str,
+    policies: Mapping[str, Sequence[str]],
+    answer: Answer,
+    judge: Judge,
+    settings: Ppo,
+    folder: Path,
+) -> tuple[StageReport, dict[str, Path]]:
+    from ragtrials.training.agents import Agents
+
+    agents = Agents(run, stage, policies, settings)
+    course = _resume(agents.ppo, folder)
+    with progress(f"{run.label}: {stage}", settings.steps) as bar:
+        bar.advance(agents.ppo.taken)
+        while agents.ppo.taken < settings.steps:
+            scalars = _step(run, stage, agents, answer, judge, course)
+            run.log_step(stage, scalars, agents.ppo.taken)
+            course.last = scalars
+            if agents.ppo.taken % settings.update.save_steps == 0:
+                _save(agents.ppo, course, folder)
+            bar.advance(1)
+    weights = agents.save(folder / WEIGHTS)
+    report = StageReport(
+        stage,
+        "+".join(weights),
+        "ppo",
+        course.turns,
+        0,
+        course.tokens,
+        course.updates,
+        agents.trained_parameters,
+        round(course.seconds, 3),
+        course.loss / settings.steps,
+        last_scalars([course.last]),
+        course.rollouts,
+    )
+    agents.release()
+    return report, weights
+
+
+def _step(
+    run: TrainRun, stage: str, agents: Any, answer: Answer, judge: Judge, course: _Course
+) -> dict[str, float]:
+    """Sample a buffer of episodes, judge them, learn."""
+    settings: Ppo = agents.ppo.settings
+    asked = buffer_of(run.examples, agents.ppo.taken, settings.questions, derive_seed(run.seed, stage))
+    traces, cost = run.play(answer, [branch for _, branch in asked], agents.engine)
+    course.rollouts += cost
+    judged = [judge(trace, example) for trace, (example, _) in zip(traces, asked, strict=True)]
+    turns = turns_of(traces, judged, agents.roles, agents.engine.allowed_ids)
+    clock = time.perf_counter()
+    scalars: dict[str, float] = agents.ppo.step(turns) | mean_scalars(judged)
+    course.seconds += time.perf_counter() - clock
+    course.turns += len(turns)
+    epochs, batch = settings.update.epochs, settings.update.batch_size
+    course.tokens += epochs * sum(len(t.prompt_ids) + len(t.response_ids) for t in turns)
+    course.updates += epochs * -(-len(turns) // batch)
+    course.loss += scalars["policy_loss"] + settings.value_weight * scalars["value_loss"]
+    return scalars
+
+
+def _save(ppo: PPO, course: _Course, folder: Path) -> None:
+    """Put the state of this step in the place of an earlier one, whole or not at all."""
+    import torch
+
+    steps = folder / STEPS
+    steps.mkdir(parents=True, exist_ok=True)
+    unfinished = steps / "unfinished.pt"
+    torch.save({"ppo": ppo.state(), "course": plain(course)}, unfinished)
+    unfinished.replace(steps / "last.pt")
+
+
+def _resume(ppo: PPO, folder: Path) -> _Course:
+    """Go on from the last saved step, if there is one."""
+    import torch
+
+    saved = folder / STEPS / "last.pt"
+    if not saved.is_file():
+        return _Course()
+    state = torch.load(saved, map_location="cpu", weights_only=True)
+    ppo.restore(state["ppo"])
+    return parse(_Course, state["course"], str(saved))
