@@ -141,15 +141,18 @@ def test_a_method_imports_no_other_method(name: str) -> None:
 
 
 TRAINERS = frozenset(
-    ["_trl", "actor_critic", "actors", "advantages", "agents", "backbone", "losses", "ppo", "ppo_report"]
-    + ["trajectories", "trunk", "value", "weights"]
+    f"ragtrials.training.{name}"
+    for name in (
+        *("_trl", "actor_critic", "actors", "advantages", "agents", "backbone", "losses"),
+        *("ppo", "ppo_report", "trajectories", "trunk", "value", "weights"),
+    )
 )
 """The parts of `training` that need torch: its other modules import them when training starts."""
 
 
 def is_engine(name: str) -> bool:
     """Whether a module is imported only when a model is needed."""
-    return within(name, "ragtrials.llm") or name.removeprefix("ragtrials.training.") in TRAINERS
+    return within(name, "ragtrials.llm") or name in TRAINERS
 
 
 @pytest.mark.parametrize("name", sorted(n for n in modules() if not is_engine(n)))

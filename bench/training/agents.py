@@ -33,7 +33,6 @@ class Agents:
         UserError: Settings and weights do not fit together.
 
     Attributes:
-        roles: The trained roles.
         engine: Answers every role with its present weights.
         ppo: Learns.
     """
@@ -60,7 +59,6 @@ class Agents:
             for model in (actors.model, *([] if critic is None else [critic])):
                 model.gradient_checkpointing_enable({"use_reentrant": False})
                 model.train()  # it is off in evaluation mode; there is no dropout to be switched on
-        self.roles = frozenset(actors.cast.policies)
         self.engine = HFEngine.over(
             actors.model,
             run.base,

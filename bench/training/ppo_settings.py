@@ -31,7 +31,8 @@ class Ppo:
     """Proximal policy optimisation (Schulman et al. 2017) with a penalty for leaving the reference.
 
     Attributes:
-        steps: PPO steps: each samples a buffer of episodes and learns from it.
+        steps: PPO steps: each samples a buffer of episodes and learns from it. With 0 nothing is learnt,
+            which is how the start is evaluated.
         questions: Episodes in a buffer.
         temperature: Of sampling. Probabilities of policy and reference are taken under it, too.
         top_p: Nucleus of sampling. Below 1 the ratio is biased: probabilities are of the whole distribution.
@@ -76,8 +77,8 @@ class Ppo:
     update: Optimisation = field(default_factory=Optimisation)
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.questions < 1:
-            raise UserError("ppo.steps and ppo.questions must be at least 1")
+        if self.steps < 0 or self.questions < 1:
+            raise UserError("ppo.steps must be at least 0 and ppo.questions at least 1")
         if not self.temperature > 0:
             raise UserError(f"ppo.temperature must be above 0, not {self.temperature}: PPO needs samples")
         for name in ("gamma", "lam", "top_p"):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ragtrials.config import parse, plain
 from ragtrials.data import Example
@@ -22,6 +22,7 @@ from ragtrials.training.scalars import read_log
 from ragtrials.training.stages import STEPS, WEIGHTS, once
 
 if TYPE_CHECKING:
+    from ragtrials.training.agents import Agents
     from ragtrials.training.ppo import PPO
     from ragtrials.training.run import TrainRun
 
@@ -48,6 +49,7 @@ def ppo(
     answer: Answer,
     judge: Judge,
     settings: Ppo,
+    learners: Sequence[str] | None = None,
 ) -> None:
     """Train the policies of roles by PPO, with their start as the reference.
 
@@ -61,6 +63,8 @@ def ppo(
         answer: The program that the agents work in.
         judge: What an episode was worth.
         settings: How to learn; with no steps the roles stay as they are.
+        learners: The roles that draw, and whose turns are learnt from; by default all of the policies.
+            Others act greedily, with the weights of their policy as these change (MMOA-RAG's "w/o i").
 
     Raises:
         UserError: There are no examples, or settings and model do not fit together.
@@ -68,13 +72,12 @@ def ppo(
     """
     if not settings.steps:
         return
-    roles = [role for group in policies.values() for role in group]
+    drawing = learners or [role for roles in policies.values() for role in roles]
 
     def train(folder: Path) -> tuple[StageReport, dict[str, Path]]:
         if not run.examples:
             raise UserError(f"{run.label}: stage {stage} has no examples to train on")
-        drawn = sampled(answer, roles, settings.temperature, settings.top_p)
-        return _train(run, stage, policies, drawn, judge, settings, folder)
+        return _train(run, stage, policies, answer, judge, settings, drawing, folder)
 
     once(run, stage, settings.update.micro_batch, train)
     log = read_log(run.folder)
@@ -89,16 +92,18 @@ def _train(
     answer: Answer,
     judge: Judge,
     settings: Ppo,
+    learners: Sequence[str],
     folder: Path,
 ) -> tuple[StageReport, dict[str, Path]]:
     from ragtrials.training.agents import Agents
 
     agents = Agents(run, stage, policies, settings)
     course = _resume(agents.ppo, folder)
+    drawn = sampled(answer, learners, settings.temperature, settings.top_p)
     with progress(f"{run.label}: {stage}", settings.steps) as bar:
         bar.advance(agents.ppo.taken)
         while agents.ppo.taken < settings.steps:
-            scalars = _step(run, stage, agents, answer, judge, course)
+            scalars = _step(run, stage, agents, drawn, judge, learners, course)
             run.log_step(stage, scalars, agents.ppo.taken)
             course.last = scalars
             if agents.ppo.taken % settings.update.save_steps == 0:
@@ -124,17 +129,23 @@ def _train(
 
 
 def _step(
-    run: TrainRun, stage: str, agents: Any, answer: Answer, judge: Judge, course: _Course
+    run: TrainRun,
+    stage: str,
+    agents: Agents,
+    answer: Answer,
+    judge: Judge,
+    learners: Sequence[str],
+    course: _Course,
 ) -> dict[str, float]:
     """Sample a buffer of episodes, judge them, learn."""
-    settings: Ppo = agents.ppo.settings
+    settings = agents.ppo.settings
     asked = buffer_of(run.examples, agents.ppo.taken, settings.questions, derive_seed(run.seed, stage))
     traces, cost = run.play(answer, [branch for _, branch in asked], agents.engine)
     course.rollouts += cost
     judged = [judge(trace, example) for trace, (example, _) in zip(traces, asked, strict=True)]
-    turns = turns_of(traces, judged, agents.roles, agents.engine.allowed_ids)
+    turns = turns_of(traces, judged, learners, agents.engine.allowed_ids)
     clock = time.perf_counter()
-    scalars: dict[str, float] = agents.ppo.step(turns) | mean_scalars(judged)
+    scalars = agents.ppo.step(turns) | mean_scalars(judged)
     course.seconds += time.perf_counter() - clock
     course.turns += len(turns)
     epochs, batch = settings.update.epochs, settings.update.batch_size

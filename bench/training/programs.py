@@ -67,7 +67,7 @@ def taught(
                 f"asked for a {request.kind} where a teacher speaks: only generations can be taught"
             )
         text = reply(request, example)
-        rows.append(Demonstration(request.messages, text))
+        rows.append(Demonstration(request.messages, text, request.role))
         return Completion(text)
 
     value: Any = None

@@ -21,10 +21,12 @@ class Demonstration:
         completion: The target. Of a `Completion` that ended its turn the very ids that were sampled are
             trained on. A text, and a sample that a stop string or the length ended, is tokenised as what
             follows the prompt, and the end of the turn is put behind it.
+        role: The agent that should say it.
     """
 
     messages: tuple[Message, ...]
     completion: str | Completion
+    role: str = "generator"
 
 
 @dataclass(frozen=True, slots=True)
