@@ -1,4 +1,4 @@
-"""Intervals and paired tests, seeded.
+"""Intervals, paired tests and trends, seeded.
 
 The random bits come from `random.Random(seed).randbytes`, whose stream Python keeps stable, so a
 number does not change with the version of numpy.
@@ -24,6 +24,19 @@ class Estimate:
     mean: float
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The least squares line through a series.
+
+    Attributes:
+        slope: Change of the value per step.
+        p: Two-sided p-value of the permutation test that the order of the values does not matter.
+    """
+
+    slope: float
+    p: float
 
 
 def bootstrap(values: Sequence[float], seed: int = 0, samples: int = BOOTSTRAP_SAMPLES) -> Estimate:
@@ -77,6 +90,52 @@ def paired_permutation_test(
         signs = np.unpackbits(bits, axis=1, count=n).astype(np.float64) * 2 - 1
         extreme += int(np.count_nonzero(np.abs(signs @ difference) >= observed))
     return (extreme + 1) / (permutations + 1)
+
+
+def linear_trend(
+    values: Sequence[float],
+    seed: int = 0,
+    permutations: int = PERMUTATIONS,
+    *,
+    steps: Sequence[float] | None = None,
+) -> Trend:
+    """Whether a series rises or falls: its slope, and how often a shuffled order has one as steep.
+
+    The test takes values of different steps as exchangeable if there is no trend. Where neighbours
+    resemble each other for another reason (a running mean, say), its p is too small.
+
+    Args:
+        values: One value per step, in order. Fewer than three, or all the same, have no trend: slope 0, p 1.
+        seed: Decides the orders.
+        permutations: Number of shuffled orders m; the p-value is (b + 1) / (m + 1), never 0.
+        steps: Where the values stand, no two at the same place; by default one step apart.
+
+    Raises:
+        ValueError: A value is not finite, or there are not as many steps as values.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    n = len(data)
+    if not np.isfinite(data).all():
+        raise ValueError("a trend needs finite values")
+    if steps is not None and len(steps) != n:
+        raise ValueError(f"a trend needs a step for each value, not {len(steps)} for {n}")
+    if n < 3 or data.min() == data.max():
+        return Trend(0.0, 1.0)
+    place = np.arange(n, dtype=np.float64) if steps is None else np.asarray(steps, dtype=np.float64)
+    place = place - place.mean()
+    data = data - data.mean()
+    slope = float(place @ data / (place @ place))
+    # Of unit scale, so that one tolerance fits losses and learning rates alike.
+    place /= np.abs(place).max()
+    data /= np.abs(data).max()
+    observed = abs(place @ data) - 1e-9  # a sum in another order must not count as smaller
+    generator = random.Random(seed)
+    extreme = 0
+    for rows in _blocks(permutations, n):
+        words = np.frombuffer(generator.randbytes(8 * rows * n), dtype="<u8").reshape(rows, n)
+        shuffled = data[np.argsort(words, axis=1, kind="stable")]
+        extreme += int(np.count_nonzero(np.abs(shuffled @ place) >= observed))
+    return Trend(slope, (extreme + 1) / (permutations + 1))
 
 
 def _blocks(total: int, width: int) -> list[int]:

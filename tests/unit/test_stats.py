@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from itertools import permutations
+from statistics import fmean
 
 import pytest
 
-from ragtrials.stats import Estimate, bootstrap, paired_permutation_test
+from ragtrials.stats import Estimate, Trend, bootstrap, linear_trend, paired_permutation_test
 
 
 def test_bootstrap_interval_of_a_share() -> None:
@@ -66,3 +69,92 @@ def test_p_value_is_symmetric() -> None:
 def test_unpaired_values_are_refused() -> None:
     with pytest.raises(ValueError, match="equal lengths"):
         paired_permutation_test([1.0], [1.0, 0.0])
+
+
+def noise(count: int, seed: int) -> list[float]:
+    generator = random.Random(seed)
+    return [generator.gauss(0.0, 1.0) for _ in range(count)]
+
+
+def least_squares(values: Sequence[float]) -> float:
+    """The textbook's formula, in plain Python."""
+    middle, mean = (len(values) - 1) / 2, fmean(values)
+    above = sum((step - middle) * (value - mean) for step, value in enumerate(values))
+    return above / sum((step - middle) ** 2 for step in range(len(values)))
+
+
+def test_the_slope_is_that_of_the_least_squares_line() -> None:
+    assert linear_trend([1.0, 3.0, 5.0, 7.0]).slope == pytest.approx(2.0)
+    values = noise(40, 1)
+    assert linear_trend(values).slope == pytest.approx(least_squares(values))
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 4.0, 3.0, 6.0, 5.0], [1e-7, 2e-7, 2e-7, 5e-7, 1e-7, 3e-7]])
+def test_the_p_value_is_that_of_all_orders(values: list[float]) -> None:
+    slopes = [abs(least_squares(order)) for order in permutations(values)]
+    exact = fmean(slope >= abs(least_squares(values)) * (1 - 1e-9) for slope in slopes)
+    assert linear_trend(values, permutations=40_000).p == pytest.approx(exact, abs=0.008)
+
+
+def test_a_clear_rise_and_a_clear_fall_are_told_from_chance() -> None:
+    rising = [0.05 * step + error for step, error in enumerate(noise(60, 2))]
+    up, down = linear_trend(rising), linear_trend([-value for value in rising])
+    assert up.slope == pytest.approx(0.05, abs=0.02)
+    assert up.p < 0.001
+    assert down == Trend(-up.slope, up.p)
+
+
+def test_p_values_of_flat_noise_are_spread_evenly() -> None:
+    ps = [linear_trend(noise(20, seed), seed, permutations=400).p for seed in range(300)]
+    for level in (0.05, 0.25, 0.5, 0.75):
+        share = fmean(p <= level for p in ps)
+        assert share == pytest.approx(level, abs=4 * (level * (1 - level) / 300) ** 0.5)
+
+
+def test_a_trend_is_seeded_and_pinned_and_its_p_never_zero() -> None:
+    values = noise(30, 3)
+    assert linear_trend(values, 1) == linear_trend(values, 1)
+    assert linear_trend(values, 1).p != linear_trend(values, 2).p
+    assert linear_trend(list(range(50)), permutations=999).p == 1 / 1000
+    # The stream must never change under a stored number.
+    assert linear_trend([3.0, 1.0, 2.0, 5.0, 4.0, 6.0], 1).p == pytest.approx(1014 / 10_001)
+
+
+def test_a_trend_does_not_depend_on_scale_and_offset() -> None:
+    values = noise(25, 4)
+    p = linear_trend(values).p
+    assert linear_trend([1e-9 * value for value in values]).p == p
+    assert linear_trend([100.0 + 7.0 * value for value in values]).p == p
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [0.0, 9.0], [0.1] * 7])
+def test_what_cannot_have_a_trend_has_none(values: list[float]) -> None:
+    assert linear_trend(values) == Trend(0.0, 1.0)
+
+
+def test_values_that_stand_apart_have_their_slope_per_step() -> None:
+    assert linear_trend([1.0, 2.0, 4.0], steps=[10, 20, 40]).slope == pytest.approx(0.1)
+    values = noise(20, 5)
+    every_tenth = linear_trend(values, steps=range(10, 210, 10))
+    assert every_tenth.slope == pytest.approx(linear_trend(values).slope / 10)
+    assert every_tenth.p == linear_trend(values).p
+
+
+@pytest.mark.parametrize(
+    ("values", "steps", "told"),
+    [([1.0, float("nan"), 2.0], None, "finite"), ([1.0, 2.0, 3.0], [1, 2], "not 2 for 3")],
+)
+def test_no_trend_of_broken_series(values: list[float], steps: list[int] | None, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        linear_trend(values, steps=steps)
+
+
+def test_trends_agree_with_scipy() -> None:
+    scipy_stats = pytest.importorskip("scipy.stats")
+    for seed, rise in ((6, 0.0), (7, 0.02), (8, 0.05)):
+        values = [rise * step + error for step, error in enumerate(noise(50, seed))]
+        line = scipy_stats.linregress(range(50), values)
+        trend = linear_trend(values)
+        assert trend.slope == pytest.approx(line.slope)
+        # Under normal noise the t-test and the permutation test are all but the same.
+        assert trend.p == pytest.approx(line.pvalue, abs=0.015)
