@@ -158,8 +158,9 @@ class CooperatingAgents(Method):
 
     def _warm_start(self, run: TrainRun) -> None:
         """Supervised fine-tuning on rewrites, selections by the words of the answer, and answers (B)."""
+        examples = run.examples[: self.config.warm_start.examples]
         shown: dict[str, list[Passage]] = {}
-        rewrites = self._rewrite_targets(run)
+        rewrites = self._rewrite_targets(run, examples)
 
         def arrange(question: str, found: list[Passage]) -> list[Passage]:
             if self.config.warm_start.shuffle:
@@ -180,10 +181,11 @@ class CooperatingAgents(Method):
         def lesson(question: str) -> Program:
             return self._answer(question, arrange)
 
-        rows = run.demonstrate(lesson, run.examples, target)
+        rows = run.demonstrate(lesson, examples, target)
         selections = [parse_selection(str(r.completion), self.config.k) for r in rows if r.role == "selector"]
         chosen = [len(selection.ids) for selection in selections]
         run.statistics["warm_start"] = {
+            "examples": len(examples),
             "queries": sum(map(len, rewrites.values())) / max(1, len(rewrites)),
             "selected": sum(chosen) / max(1, len(chosen)),
             "empty": chosen.count(0) / max(1, len(chosen)),
@@ -195,17 +197,17 @@ class CooperatingAgents(Method):
                 own = [row for row in rows if row.role == agent]
                 sft(run, f"sft-{agent}", agent, own, self.config.sft)
 
-    def _rewrite_targets(self, run: TrainRun) -> dict[str, tuple[str, ...]]:
+    def _rewrite_targets(self, run: TrainRun, examples: Sequence[Example]) -> dict[str, tuple[str, ...]]:
         """The rewriter's targets by the example's id; none without a rewriter."""
         if "rewriter" not in self.config.agents:
             return {}
         if self.config.warm_start.rewrites == "rules":
             most = self.config.most_queries
-            return {e.id: heuristic_rewrites(e.question, most) for e in run.examples}
-        drafts = run.ask("rewrites", [(e.id, self._rewriting(e.question), 0) for e in run.examples])
+            return {e.id: heuristic_rewrites(e.question, most) for e in examples}
+        drafts = run.ask("rewrites", [(e.id, self._rewriting(e.question), 0) for e in examples])
         return {
             example.id: self._rewrites(draft.text, example.question).queries
-            for example, draft in zip(run.examples, drafts, strict=True)
+            for example, draft in zip(examples, drafts, strict=True)
         }
 
 

@@ -27,11 +27,17 @@ class WarmStart:
             or the word anywhere, a "substring", as the released code does.
         shuffle: Whether candidates come in an order drawn for each question, so that the selector does not
             learn places instead of passages; else as they were found.
+        examples: The first so many of the training examples are used; all if none. PPO uses all.
     """
 
     rewrites: Literal["rules", "model"] = "rules"
     match: Match = "word"
     shuffle: bool = True
+    examples: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.examples is not None and self.examples < 1:
+            raise UserError(f"warm_start.examples must be at least 1, or none, not {self.examples}")
 
 
 @dataclass(frozen=True, slots=True)

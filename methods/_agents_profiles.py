@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragtrials.methods._agent_penalties import OFFICIAL as OFFICIAL_PENALTIES
-from ragtrials.methods._agents_config import AgentsConfig
+from ragtrials.methods._agents_config import AgentsConfig, WarmStart
 from ragtrials.training.kl import KlControl
 from ragtrials.training.ppo_settings import Ppo
 from ragtrials.training.settings import ALL_LINEAR, Lora, Optimisation
@@ -65,26 +65,29 @@ OFFICIAL = replace(
     ),
 )
 # A 135M model on two cores: short passages and outputs, few candidates, adapters on the last layers, below
-# which everything is computed once; the whole distribution is sampled, so that the ratio is not biased.
+# which everything is computed once; no nucleus, so that the ratio is not biased. Roles weigh the same, as a
+# selection has few tokens. Few steps need a high learning rate.
 _LAST = Lora(r=16, alpha=32, targets=ALL_LINEAR, last_layers=6)
 LAPTOP = AgentsConfig(
-    k=4,
+    k=3,
     distinct=True,
-    rewrite_tokens=40,
-    selection_tokens=12,
+    rewrite_tokens=32,
+    selection_tokens=10,
     max_new_tokens=16,
     passage_words=60,
-    examples=480,
+    examples=320,
+    warm_start=WarmStart(examples=64),
     sft=Optimisation(lora=_LAST, learning_rate=1e-3, warmup=0.1, batch_size=8, micro_batch=8, save_steps=10),
     ppo=Ppo(
-        steps=40,
+        steps=20,
         questions=16,
-        kl=KlControl(init=0.05, target=6.0, horizon=10000, floor=0.02),
+        temperature=0.8,
+        kl=KlControl(init=0.03, target=6.0, horizon=10000, floor=0.01),
         whiten="role",
         weigh="role",
         update=Optimisation(
             lora=_LAST,
-            learning_rate=5e-4,
+            learning_rate=1e-3,
             schedule="constant",
             epochs=2,
             batch_size=24,
@@ -101,6 +104,7 @@ SMOKE = replace(
     max_new_tokens=4,
     passage_words=20,
     examples=4,
+    warm_start=WarmStart(examples=3),
     sft=Optimisation(lora=Lora(r=4), learning_rate=1e-3, batch_size=4, micro_batch=2, save_steps=1),
     ppo=replace(
         LAPTOP.ppo,

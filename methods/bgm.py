@@ -28,7 +28,7 @@ class Bgm(CooperatingAgents):
             "settings of MMOA-RAG, whose baseline it is: its selector prompt and its penalty for ill-formed "
             "selections",
             "warm start on selections by the words of the answer; the paper searches silver passages",
-            "bridge and generator are one model with an adapter each; the paper's generator stays as it comes",
+            "bridge and generator are one model with an adapter each; the paper's generator is not trained",
             "a passage is named once; the paper's bridge may repeat one",
             "the selector is trained by itself; MMOA-RAG's scripts evaluate the jointly trained one here",
         ),

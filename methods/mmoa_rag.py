@@ -30,14 +30,13 @@ class MmoaRag(CooperatingAgents):
         deviations=(
             "our own prompt wording, one turn for each agent; the answer stands without asterisks",
             "rewrites of the warm start come from rules or the model itself, not from a proprietary model",
-            "selected passages are numbered anew for the generator, as in the released code; the paper's "
-            "Table 5 shows their old numbers",
-            "the shared reward is the task's main score, which is F1 on the paper's tasks; yes and no count as "
-            "in evaluation",
-            "losses are means over a minibatch, not over each micro-batch; none is left out for a large ratio",
-            "PPO goes on with the warm start's adapter, against a frozen copy of it; the released code merges "
+            "selected passages are numbered anew for the generator, as in the released code; Table 5 "
+            "shows their old numbers",
+            "the shared reward is the task's main score, F1 on the paper's tasks; yes and no count as there",
+            "losses are means over a minibatch, not each micro-batch; none is left out for a large ratio",
+            "PPO goes on with the warm start's adapter against a frozen copy of it; the released code merges "
             "it and starts a new one",
             "an agent that is not trained (train_agents) acts greedily while the others learn",
-            "the laptop profile reads 4 candidates of at most 60 words and trains LoRA on 6 layers",
+            "the laptop profile reads 3 candidates of at most 60 words and trains LoRA on 6 layers",
         ),
     )

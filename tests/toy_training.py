@@ -93,7 +93,8 @@ class Recorder:
     def __init__(self) -> None:
         self.rows: list[tuple[str, dict[str, list[int]]]] = []
 
-    def __call__(self, run: TrainRun, stage: str, role: str, kind: str, *rest: Any) -> StageReport:
+    def __call__(self, run: TrainRun, stage: str, roles: Sequence[str], kind: str, *rest: Any) -> StageReport:
+        (role,) = roles
         rows = rest[1]
         self.rows += [(role, row) for row in rows]
         return StageReport(stage, role, kind, len(rows), 0, 0, 0, 0, 0.0, 0.0)
