@@ -210,19 +210,17 @@ def test_the_warm_start_shows_every_agent_its_own_prompt_and_the_right_output(
     stages = trained(method, tmp_path, model, monkeypatch)
     ((stage, roles, rows),) = stages.sft
     assert (stage, roles) == ("sft", ("rewriter", "selector", "generator"))
-    # Questions advance side by side: the rewriter's rows of both, then the selector's, then the generator's.
-    assert [row.role for row in rows] == [role for role in roles for _ in EXAMPLES]
-    outputs = [row.completion for row in rows]
-    assert outputs[0] == "Ada Byron\nAlan Turing"
+    assert sorted(row.role for row in rows) == sorted([*roles, *roles])
+    outputs = {role: [row.completion for row in rows if row.role == role] for role in roles}
+    assert outputs["rewriter"][0] == "Ada Byron\nAlan Turing"
     # Whole words of the answer: "Ada" and "Byron"; for the other question "New" and "York".
-    assert outputs[2:4] == ["Document0", "Document0"]
-    assert outputs[4:] == ["Ada Byron", "New York"]
+    assert outputs["selector"] == ["Document0", "Document0"]
+    assert outputs["generator"] == ["Ada Byron", "New York"]
     # With the taught outputs as replies, evaluation asks for the very same.
-    traces = run_with(replace_limits(method), list(outputs), EXAMPLES)
-    asked = [
-        step.request.messages for number in range(3) for t in traces for step in t.generations[number:][:1]
-    ]  # type: ignore[union-attr]
-    assert asked == [row.messages for row in rows]
+    replies = {row.messages: row.completion for row in rows}
+    traces = run_with(replace_limits(method), lambda request: replies[request.messages], EXAMPLES)
+    assert [trace.answer for trace in traces] == ["Ada Byron", "New York"]
+    assert sum(len(trace.generations) for trace in traces) == len(rows)
 
 
 def replace_limits(method: Any) -> Any:
@@ -233,7 +231,8 @@ def test_shuffled_candidates_are_labelled_where_they_stand(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = trained(method_of(), tmp_path, model, monkeypatch).sft[0][2]
-    for row, title in ((rows[2], "Ada Byron"), (rows[3], "Grace Hopper")):
+    selections = [row for row in rows if row.role == "selector"]
+    for row, title in zip(selections, ("Ada Byron", "Grace Hopper"), strict=True):
         assert f"{row.completion}: {title}\n" in row.messages[-1].text
 
 
