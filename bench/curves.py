@@ -155,8 +155,7 @@ def _read(folder: Path) -> dict[str, dict[int, dict[str, float]]]:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path}: a line is damaged ({error}); a last line that a kill cut short is mended when the same "
-            "`ragtrials train` goes on"
+            f"{path}: a line is damaged ({error}); take it out, or train again with --overwrite"
         ) from error
     if not logged:
         raise UserError(f"{path}: no step has been logged yet")

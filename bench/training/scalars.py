@@ -63,9 +63,13 @@ def _drop_torn_line(path: Path) -> None:
 
 
 def read_log(folder: Path) -> dict[tuple[str, int], dict[str, float]]:
-    """The scalars of a training by stage and step; of steps that were done twice, the later ones."""
+    """The scalars of a training by stage and step; of steps that were done twice, the later ones.
+
+    A last line that a kill has torn, or that is just being written, does not count.
+    """
     found: dict[tuple[str, int], dict[str, float]] = {}
-    for line in (folder / LOG_FILE).read_text("utf-8").splitlines():
+    whole, _, _ = (folder / LOG_FILE).read_text("utf-8").rpartition("\n")
+    for line in whole.splitlines():
         entry = json.loads(line)
         key = (str(entry.pop("stage")), int(entry.pop("step")))
         found[key] = found.get(key, {}) | entry

@@ -9,7 +9,7 @@ import pytest
 
 from ragtrials.errors import UserError
 from ragtrials.training.report import RolloutReport, last_scalars, peak_memory_mb
-from ragtrials.training.scalars import ScalarLog, read_log
+from ragtrials.training.scalars import LOG_FILE, ScalarLog, read_log
 
 
 def test_lines_and_event_files(tmp_path: Path) -> None:
@@ -73,3 +73,11 @@ def test_costs_add_up() -> None:
 
 def test_memory_is_counted_in_megabytes() -> None:
     assert 20 < peak_memory_mb("cpu") < 200_000
+
+
+def test_a_torn_last_line_does_not_count(tmp_path: Path) -> None:
+    with ScalarLog(tmp_path) as log:
+        log.write("sft", {"loss": 2.0}, 1)
+    with (tmp_path / LOG_FILE).open("a") as file:
+        file.write('{"stage": "sft", "step": 2, "lo')
+    assert read_log(tmp_path) == {("sft", 1): {"loss": 2.0}}

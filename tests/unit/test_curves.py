@@ -149,7 +149,8 @@ def test_a_stage_with_neither_reward_nor_loss_is_told(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("", r"log\.jsonl: no step has been logged"),
-        ('{"stage": "sft", "step": 1, "loss": 1.0}\n{"stage": "sf', r"log\.jsonl: a line is damaged .*kill"),
+        ('{"stage": "sf', r"log\.jsonl: no step has been logged"),
+        ('{"stage": "sf\n', r"log\.jsonl: a line is damaged .*--overwrite"),
         ('{"step": 1}\n', r"log\.jsonl: a line is damaged \('stage'\)"),
         ("[1]\n", r"log\.jsonl: a line is damaged"),
         ("1\n", r"log\.jsonl: a line is damaged"),
