@@ -88,9 +88,10 @@ class CooperatingAgents(Method):
         return [candidates[i] for i in parse_selection(reply.text, len(candidates)).ids]
 
     def _selecting(self, question: str, candidates: Sequence[Passage]) -> Generate:
+        words = self.config.selector_words or self.config.passage_words
         listed: list[str | Evidence] = []
         for number, passage in enumerate(candidates):
-            text = first_words(passage.text, self.config.passage_words)
+            text = first_words(passage.text, words)
             listed += [f"{document(number)}: {passage.title}\n", Evidence(text), "\n"]
         prompt = user(
             "Which of these documents help to answer the question? Write their names, such as "

@@ -56,7 +56,8 @@ class AgentsConfig:
         blank_lines: Whether blank lines are dropped or searched ("keep", as in the released code).
         distinct: Whether a passage that two queries find is a candidate once; the paper keeps both.
         rewrite_tokens, selection_tokens, max_new_tokens: Longest output of rewriter, selector, generator.
-        passage_words: Words of each passage's text that are shown; all if none.
+        passage_words: Words of each passage's text that the generator reads; all if none.
+        selector_words: Words of each passage's text that the selector sees; as many as the generator if none.
         examples: Training examples; all of the split if none.
         penalties: What each agent adds to the reward that they share.
         warm_start: The data of supervised fine-tuning.
@@ -76,6 +77,7 @@ class AgentsConfig:
     selection_tokens: int = 30
     max_new_tokens: int = 100
     passage_words: int | None = None
+    selector_words: int | None = None
     examples: int | None = None
     penalties: Penalties = field(default_factory=Penalties)
     warm_start: WarmStart = field(default_factory=WarmStart)
@@ -86,7 +88,7 @@ class AgentsConfig:
         for name in ("k", "most_queries", "rewrite_tokens", "selection_tokens", "max_new_tokens"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("give_up", "passage_words", "examples"):
+        for name in ("give_up", "passage_words", "selector_words", "examples"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UserError(f"{name} must be at least 1, or none, not {value}")

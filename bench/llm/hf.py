@@ -26,6 +26,7 @@ from ragtrials.program import Completion, Generate, Score
 
 if TYPE_CHECKING:
     from ragtrials.llm.adapters import Adapters
+    from ragtrials.llm.tap import StateTap
 
 
 class HFEngine:
@@ -140,6 +141,7 @@ class HFEngine:
         self._prefill = SharedPrefill(model)
         self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._live = live
+        self.tap: StateTap | None = None
 
     @property
     def signature(self) -> Mapping[str, Any]:
@@ -201,6 +203,15 @@ class HFEngine:
         """The time in which the model is the engine's: always, or with a live one a call."""
         return lent(self.model, self._adapters) if self._live else nullcontext()
 
+    @contextmanager
+    def _listening(self) -> Iterator[list[torch.Tensor]]:
+        """What the tap, if there is one, hears meanwhile."""
+        if self.tap is None:
+            yield []
+            return
+        with self.tap.listening() as heard:
+            yield heard
+
     def _adapter(self, role: str) -> str | None:
         """What answers a role: the name of an adapter, or None for the model as it is."""
         return self._adapters.name(role) if self._adapters else None
@@ -225,8 +236,9 @@ class HFEngine:
         stops = (
             StopStrings(decoding.stop, self._decode, self._ids.special, len(batch)) if decoding.stop else None
         )
-        with self._computing():
-            read = self._prefill.read(prompts, input_ids, mask) if decoding.temperature else {}
+        with self._computing(), self._listening() as heard:
+            shared = decoding.temperature and not self.tap  # a tap wants to hear every row from its start
+            read = self._prefill.read(prompts, input_ids, mask) if shared else {}
             output = self.model.generate(
                 input_ids,
                 attention_mask=mask,
@@ -243,10 +255,13 @@ class HFEngine:
         rows = output[:, input_ids.shape[1] :].tolist()
         lengths = stops.lengths if stops else [None] * len(batch)
         logprobs = torch.stack(chooser.logprobs, dim=1).tolist() if decoding.logprobs else [None] * len(batch)
-        return [
-            (job.index, self._completion(job, decoding, *row))
+        completions = [
+            self._completion(job, decoding, *row)
             for job, *row in zip(batch, rows, lengths, logprobs, strict=True)
         ]
+        if self.tap:
+            self.tap.keep(heard, prompts, [completion.token_ids for completion in completions])
+        return [(job.index, completion) for job, completion in zip(batch, completions, strict=True)]
 
     def _completion(
         self,

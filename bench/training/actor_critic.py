@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ragtrials.llm.tap import StateTap
 from ragtrials.training.actors import CRITIC, Actors
 from ragtrials.training.backbone import Backbone
 from ragtrials.training.losses import masked_logprobs
@@ -63,6 +64,10 @@ class ActorCritic:
         actors: The models.
         settings: PPO's settings.
         critic_model: A model of the critic's own, with `critic.weights=model`.
+
+    Attributes:
+        tap: Hears what the engine that samples computes below the actors' lowest adapter; None if no layer
+            is frozen.
     """
 
     def __init__(self, actors: Actors, settings: Ppo, critic_model: Any = None) -> None:
@@ -70,6 +75,8 @@ class ActorCritic:
         self.settings = settings
         name = actors.base.name
         self._actor = Backbone(actors.model, actors.changing(), name)
+        depth = self._actor.trunk.depth
+        self.tap = StateTap(actors.model.get_decoder().layers[depth]) if depth else None
         self._frozen = self._actor
         if actors.adapters is None:
             with actors.referring("") as reference:
@@ -95,7 +102,10 @@ class ActorCritic:
             KeyError: A turn is of a role that is not trained.
         """
         at_once = self.settings.update.micro_batch
-        seen = self._actor.enter([turn.prompt_ids + turn.response_ids for turn in turns], at_once)
+        known = [self.tap and self.tap.take(turn.prompt_ids, turn.response_ids) for turn in turns]
+        seen = self._actor.enter([t.prompt_ids + t.response_ids for t in turns], at_once, known)
+        if self.tap:
+            self.tap.forget()
         judged: Sequence[Tensor | None] = [None] * len(turns)
         if self._critic_reads:
             judged = self._critic.enter([self._judged(turn) for turn in turns], at_once)

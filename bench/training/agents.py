@@ -69,8 +69,10 @@ class Agents:
             batch_size=run.batch_size,
             max_prompt_tokens=run.max_prompt_tokens,
         )
+        models = ActorCritic(actors, settings, critic)
+        self.engine.tap = models.tap
         mixed = run.dtype == "bfloat16" and run.device.startswith("cuda")
-        self.ppo = PPO(ActorCritic(actors, settings, critic), settings, seed, mixed)
+        self.ppo = PPO(models, settings, seed, mixed)
 
     @property
     def trained_parameters(self) -> int:

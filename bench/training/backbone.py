@@ -38,18 +38,29 @@ class Backbone:
         """H, the size of a hidden state."""
         return int(self._head.weight.shape[1])
 
-    def enter(self, sequences: Sequence[Sequence[int]], rows: int) -> list[Tensor]:
+    def enter(
+        self, sequences: Sequence[Sequence[int]], rows: int, known: Sequence[Tensor | None] | None = None
+    ) -> list[Tensor]:
         """What `states` takes: the trunk's output for each sequence, or its ids where no layer is frozen.
+
+        The last token is left out: nothing follows from it.
 
         Args:
             sequences: Token ids.
             rows: Sequences that are read at once.
+            known: The trunk's output where somebody has computed it before.
         """
-        ids = [torch.tensor(list(sequence), device=self.model.device) for sequence in sequences]
+        ids = [torch.tensor(list(sequence)[:-1], device=self.model.device) for sequence in sequences]
         if self.trunk.depth == 0:
             return ids
         entered: list[Tensor] = list(ids)
-        order = sorted(range(len(ids)), key=lambda place: (len(ids[place]), place))
+        todo = []
+        for place, states in enumerate(known or [None] * len(ids)):
+            if states is None:
+                todo.append(place)
+            else:
+                entered[place] = states
+        order = sorted(todo, key=lambda place: (len(ids[place]), place))
         for start in range(0, len(order), rows):
             places = order[start : start + rows]
             padded, mask = pad([ids[place] for place in places])
@@ -61,7 +72,7 @@ class Backbone:
         """The last hidden states from which the tokens of responses follow.
 
         Args:
-            entered: Sequences as `enter` gives them: prompts, each with its response behind it.
+            entered: Prompts, each with its response behind it, as `enter` gives them.
             responses: Length of each response.
 
         Returns:
@@ -69,9 +80,8 @@ class Backbone:
         """
         padded, mask = pad(entered)
         hidden = self.trunk.above(padded, mask)
-        # The state before a token is where the token before it was read.
         places = [
-            row * padded.shape[1] + at - 1
+            row * padded.shape[1] + at
             for row, (sequence, length) in enumerate(zip(entered, responses, strict=True))
             for at in range(len(sequence) - length, len(sequence))
         ]
