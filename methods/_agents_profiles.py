@@ -75,11 +75,12 @@ LAPTOP = AgentsConfig(
     selection_tokens=10,
     max_new_tokens=16,
     passage_words=60,
-    examples=320,
+    selector_words=30,
+    examples=640,
     warm_start=WarmStart(examples=64),
     sft=Optimisation(lora=_LAST, learning_rate=1e-3, warmup=0.1, batch_size=8, micro_batch=8, save_steps=10),
     ppo=Ppo(
-        steps=20,
+        steps=40,
         questions=16,
         temperature=0.8,
         kl=KlControl(init=0.03, target=6.0, horizon=10000, floor=0.01),
@@ -87,7 +88,7 @@ LAPTOP = AgentsConfig(
         weigh="role",
         update=Optimisation(
             lora=_LAST,
-            learning_rate=1e-3,
+            learning_rate=5e-4,
             schedule="constant",
             epochs=2,
             batch_size=24,
