@@ -36,10 +36,10 @@ def method(name: str) -> str:
 
 
 def _training(kind: type[Method]) -> str:
-    """Which roles get weights of their own. All do, unless a setting `train_agents` names some of them."""
+    """Which roles get weights of their own in any profile."""
     if not kind.trains:
         return "is not trained"
-    by_profile = [getattr(config, "train_agents", kind.roles) for config in kind.PROFILES.values()]
+    by_profile = [kind.trained_roles(config) for config in kind.PROFILES.values()]
     trained = [role for role in kind.roles if any(role in roles for roles in by_profile)]
     return f"is trained: {', '.join(trained)}"
 

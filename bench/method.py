@@ -70,6 +70,11 @@ class Method(ABC):
     def answer(self, question: str) -> Program:
         """The algorithm for one question. Gold answers are out of reach: only the question comes in."""
 
+    @classmethod
+    def trained_roles(cls, config: Any) -> tuple[str, ...]:
+        """The roles to which `train` gives weights under these settings; all of them by default."""
+        return cls.roles
+
     def train(self, run: TrainRun) -> None:
         """The paper's training: build data from `run.examples`, then change the weights of roles.
 

@@ -117,6 +117,10 @@ class CooperatingAgents(Method):
 
     # Training: a warm start by demonstrations, then multi-agent PPO (§3.3, §3.4) ------------------------
 
+    @classmethod
+    def trained_roles(cls, config: AgentsConfig) -> tuple[str, ...]:
+        return config.agents  # the warm start is for all, PPO for `train_agents`
+
     def train(self, run: TrainRun) -> None:
         self._warm_start(run)
         learners = self.config.learners

@@ -100,6 +100,10 @@ class DataRewards(Method):
 
     # Training: the generator first, then the refiner (§3.3) ---------------------------------------------
 
+    @classmethod
+    def trained_roles(cls, config: DdrConfig) -> tuple[str, ...]:
+        return config.train_agents
+
     def train(self, run: TrainRun) -> None:
         for number in range(1, self.config.rounds + 1):
             if "generator" in self.config.train_agents:

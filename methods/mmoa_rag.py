@@ -37,6 +37,6 @@ class MmoaRag(CooperatingAgents):
             "PPO goes on with the warm start's adapter against a frozen copy of it; the released code merges "
             "it and starts a new one",
             "an agent that is not trained (train_agents) acts greedily while the others learn",
-            "the laptop profile has 3 candidates, cut to 60 words (30 for the selector), and LoRA on 6 layers",
+            "the laptop profile has 3 candidates, cut to 60 words (selector: 30), and LoRA on 6 layers",
         ),
     )

@@ -59,7 +59,7 @@ class StateTap:
             self._kept[prompt, ids] = row[start : longest + len(ids) - 1].clone()
 
     def take(self, prompt: tuple[int, ...], sampled: tuple[int, ...]) -> torch.Tensor | None:
-        """The (length - 1, H) states of a prompt and what followed, but of the last token; None if unknown."""
+        """The (length - 1, H) states of a prompt and what followed, but the last; None if unknown."""
         return self._kept.get((prompt, sampled))
 
     def forget(self) -> None:
