@@ -83,12 +83,6 @@ class Agents:
         """Write the trained policies; the folder of each role's weights."""
         return self._actors.save(self._run.tokenizer, folder)
 
-    def release(self) -> None:
-        """Give the memory back; nothing can be done with this object afterwards."""
-        device = self._run.device
-        self.__dict__.clear()
-        weights.release(device)
-
 
 def _cast(run: TrainRun, policies: Mapping[str, Sequence[str]]) -> Cast:
     """Who begins with which weights of earlier stages."""

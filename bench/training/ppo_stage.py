@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ragtrials.config import parse, plain
 from ragtrials.data import Example
-from ragtrials.errors import UserError
+from ragtrials.errors import RunFailure, UserError
 from ragtrials.program import Trace
 from ragtrials.progress import progress
 from ragtrials.seeding import derive_seed
@@ -96,6 +96,7 @@ def _train(
     folder: Path,
 ) -> tuple[StageReport, dict[str, Path]]:
     from ragtrials.training.agents import Agents
+    from ragtrials.training.weights import release
 
     agents = Agents(run, stage, policies, settings)
     course = _resume(agents.ppo, folder)
@@ -124,7 +125,8 @@ def _train(
         last_scalars([course.last]),
         course.rollouts,
     )
-    agents.release()
+    del agents
+    release(run.device)
     return report, weights
 
 
@@ -144,6 +146,11 @@ def _step(
     course.rollouts += cost
     judged = [judge(trace, example) for trace, (example, _) in zip(traces, asked, strict=True)]
     turns = turns_of(traces, judged, learners, agents.engine.allowed_ids)
+    if not turns:
+        raise RunFailure(
+            f"none of {', '.join(learners)} was asked anything by the {len(asked)} questions of PPO step "
+            f"{agents.ppo.taken + 1}: nothing can be learnt from them"
+        )
     clock = time.perf_counter()
     scalars = agents.ppo.step(turns) | mean_scalars(judged)
     course.seconds += time.perf_counter() - clock
