@@ -28,6 +28,13 @@ TEAM = ("first", "second", "third")
 EXAMPLES = [Example(f"{x}{n}", x, ((x,),)) for n in range(8) for x in LETTERS]
 """The question is a letter; what the right reply is, each toy says itself."""
 
+TRIPLES = [example for example in EXAMPLES if example.question != "d"]
+"""Three questions for the team, each of them eight times."""
+
+_SIGNS = "ghiklmpqr"
+"""What each of the three agents reads for each of the three questions: one letter for each."""
+_WANTED = {"a": "abb", "b": "baa", "c": "bab"}
+
 FREE = KlControl(init=0.0, adaptive=False)
 """No penalty for leaving the reference."""
 FULL = Optimisation(
@@ -60,12 +67,12 @@ def alone(question: str) -> Program:
 
 
 def team(question: str) -> Program:
-    """Three agents choose one of three letters each; none sees what the others chose."""
+    """Three agents choose a or b; none sees what the others chose."""
     chosen = ""
-    for role in TEAM:
-        asked = (user(f"{role[0]} {question}?"),)
-        reply = yield from generate(asked, role=role, max_new_tokens=1, allowed=LETTERS[:3])
-        chosen += reply.text
+    for number, role in enumerate(TEAM):
+        asked = (user(_SIGNS[3 * LETTERS.index(question) + number]),)
+        reply = yield from generate(asked, role=role, max_new_tokens=1, allowed=("a", "b"))
+        chosen += reply.text or "-"  # the end of the turn may always be chosen, too
     return chosen
 
 
@@ -76,14 +83,31 @@ def judge_alone(trace: Trace, example: Example) -> Judgement:
 
 
 def judge_team(trace: Trace, example: Example) -> Judgement:
-    """What all share is 1 if all three are right, and nothing at all if one is not.
-
-    The agents have to choose a, b and c, from the question's letter on (which is a, b or c itself).
-    """
-    start = LETTERS.index(example.question)
-    want = "".join(LETTERS[(start + n) % 3] for n in range(3))
-    reward = float(trace.answer == want)
+    """What all share: 1 if all three are right, else 0.2 for each who is, so that 0.4 is for two of them."""
+    right = sum(a == b for a, b in zip(trace.answer, _WANTED[example.question], strict=True))
+    reward = 1.0 if right == 3 else 0.2 * right
     return Judgement(reward, (reward,) * 3)
+
+
+def right_teams(trace: Trace, example: Example) -> Judgement:
+    """The share of questions that all three got right."""
+    return Judgement(float(trace.answer == _WANTED[example.question]), (0.0,) * 3)
+
+
+def pair(question: str) -> Program:
+    """Two agents; what the second one says is of no account."""
+    chosen = ""
+    for number, role in enumerate(TEAM[:2]):
+        asked = (user(_SIGNS[3 * LETTERS.index(question) + number]),)
+        reply = yield from generate(asked, role=role, max_new_tokens=1, allowed=LETTERS[:3])
+        chosen += reply.text or "-"
+    return chosen
+
+
+def judge_pair(trace: Trace, example: Example) -> Judgement:
+    """The first one decides, and the reward comes with the last turn."""
+    reward = float(trace.answer[0] == {"a": "b", "b": "c", "c": "a"}[example.question])
+    return Judgement(reward, (0.0, reward))
 
 
 def greedy(run: TrainRun, program: Callable[[str], Program], judge: Callable[..., Judgement]) -> float:
