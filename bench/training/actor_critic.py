@@ -107,7 +107,7 @@ class ActorCritic:
         if self.tap:
             self.tap.forget()
         judged: Sequence[Tensor | None] = [None] * len(turns)
-        if self._critic_reads:
+        if self.settings.critic.observation == "central" or self._critic is not self._actor:
             judged = self._critic.enter([self._judged(turn) for turn in turns], at_once)
         policies = self.actors.cast.policies
         return [

@@ -58,6 +58,7 @@ class Actors:
 
     Raises:
         UserError: The weights that it is to begin with do not fit the settings.
+        ValueError: A policy cannot be called so.
 
     Attributes:
         model: The causal language model, adapters inside it.
@@ -97,6 +98,10 @@ class Actors:
 
     def _load_adapters(self, settings: Optimisation, own_critic: bool, dtype: str, device: str) -> None:
         model = load_model(self.base, dtype, device)
+        taken = {part for place, _ in model.named_modules() for part in place.split(".")}
+        for policy in self.cast.trained:
+            if not policy.isidentifier() or policy in taken:  # peft finds adapters by parts of names
+                raise ValueError(f"policy {policy!r}: give it a name that is a word, and none of the model's")
         names: dict[str, str] = {}
         for policy, roles in self.cast.trained.items():
             start = self.cast.start.get(policy)
@@ -113,9 +118,10 @@ class Actors:
             self._add(model, CRITIC, settings, None)
             names[CRITIC] = CRITIC
         self.model = self._peft.get_base_model().eval()
+        owners = {*self.cast.trained, CRITIC}
         for name, parameter in self.model.named_parameters():
-            owners = (*self.cast.trained, CRITIC)
-            parameter.requires_grad_(".lora_" in name and any(f".{owner}." in name for owner in owners))
+            _, _, inside = name.partition(".lora_")  # "A.", the adapter's name, ".weight"
+            parameter.requires_grad_(not owners.isdisjoint(inside.split(".")[1:2]))
         self.adapters = Adapters.live(self.model, names)
 
     def _add(self, model: Any, name: str, settings: Optimisation, start: Path | None) -> None:

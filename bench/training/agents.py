@@ -58,7 +58,8 @@ class Agents:
         if settings.update.gradient_checkpointing:
             for model in (actors.model, *([] if critic is None else [critic])):
                 model.gradient_checkpointing_enable({"use_reentrant": False})
-                model.train()  # it is off in evaluation mode; there is no dropout to be switched on
+                for module in model.modules():  # in training mode it works, but dropout would, too
+                    module.training = getattr(module, "gradient_checkpointing", False)
         self.engine = HFEngine.over(
             actors.model,
             run.base,

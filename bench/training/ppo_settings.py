@@ -81,9 +81,11 @@ class Ppo:
             raise UserError("ppo.steps must be at least 0 and ppo.questions at least 1")
         if not self.temperature > 0:
             raise UserError(f"ppo.temperature must be above 0, not {self.temperature}: PPO needs samples")
-        for name in ("gamma", "lam", "top_p"):
+        for name in ("gamma", "lam"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UserError(f"ppo.{name} must be in [0, 1], not {getattr(self, name)}")
+        if not 0 < self.top_p <= 1:
+            raise UserError(f"ppo.top_p must be above 0 and at most 1, not {self.top_p}")
         for name in ("clip", "value_clip"):
             value = getattr(self, name)
             if value is not None and not value > 0:

@@ -68,7 +68,7 @@ def ppo(
 
     Raises:
         UserError: There are no examples, or settings and model do not fit together.
-        RunFailure: Memory ran out, or a loss is not a number.
+        RunFailure: Memory ran out, a loss is not a number, or no learner was asked anything.
     """
     if not settings.steps:
         return
@@ -144,6 +144,8 @@ def _step(
     asked = buffer_of(run.examples, agents.ppo.taken, settings.questions, derive_seed(run.seed, stage))
     traces, cost = run.play(answer, [branch for _, branch in asked], agents.engine)
     course.rollouts += cost
+    if settings.update.tuning == "full":
+        _refuse_others(run, traces, agents)
     judged = [judge(trace, example) for trace, (example, _) in zip(traces, asked, strict=True)]
     turns = turns_of(traces, judged, learners, agents.engine.allowed_ids)
     if not turns:
@@ -162,6 +164,16 @@ def _step(
     return scalars
 
 
+def _refuse_others(run: TrainRun, traces: Sequence[Trace], agents: Agents) -> None:
+    """Hold that only trained roles spoke: a model that is trained as a whole answers for all of them."""
+    spoke = {step.request.role for trace in traces for step in trace.generations}
+    if others := sorted(spoke.difference(agents.ppo.models.actors.cast.policies)):
+        raise UserError(
+            f"{run.label}: {others[0]} acts without being trained, but full tuning changes the one model "
+            "that answers all roles: train it, too, or set ppo.update.tuning=lora"
+        )
+
+
 def _save(ppo: PPO, course: _Course, folder: Path) -> None:
     """Put the state of this step in the place of an earlier one, whole or not at all."""
     import torch
@@ -174,12 +186,23 @@ def _save(ppo: PPO, course: _Course, folder: Path) -> None:
 
 
 def _resume(ppo: PPO, folder: Path) -> _Course:
-    """Go on from the last saved step, if there is one."""
+    """Go on from the last saved step, if there is one.
+
+    Raises:
+        UserError: The file cannot be read.
+        RunFailure: It is of other weights.
+    """
+    import pickle
+
     import torch
 
     saved = folder / STEPS / "last.pt"
     if not saved.is_file():
         return _Course()
-    state = torch.load(saved, map_location="cpu", weights_only=True)
+    try:
+        state = torch.load(saved, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, OSError, pickle.UnpicklingError) as error:
+        # torch's own words go over many lines, and advise to load it less safely.
+        raise UserError(f"{saved} is damaged: delete it, and the stage starts anew") from error
     ppo.restore(state["ppo"])
     return parse(_Course, state["course"], str(saved))
