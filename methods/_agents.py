@@ -186,7 +186,8 @@ class CooperatingAgents(Method):
         def lesson(question: str) -> Program:
             return self._answer(question, arrange)
 
-        rows = run.demonstrate(lesson, examples, target)
+        shown_to = self.config.warm_start.agents or self.config.agents
+        rows = [row for row in run.demonstrate(lesson, examples, target) if row.role in shown_to]
         selections = [parse_selection(str(r.completion), self.config.k) for r in rows if r.role == "selector"]
         chosen = [len(selection.ids) for selection in selections]
         run.statistics["warm_start"] = {
@@ -199,8 +200,8 @@ class CooperatingAgents(Method):
             sft(run, "sft", self.config.agents, rows, self.config.sft)
         else:
             for agent in self.config.agents:
-                own = [row for row in rows if row.role == agent]
-                sft(run, f"sft-{agent}", agent, own, self.config.sft)
+                if own := [row for row in rows if row.role == agent]:
+                    sft(run, f"sft-{agent}", agent, own, self.config.sft)
 
     def _rewrite_targets(self, run: TrainRun, examples: Sequence[Example]) -> dict[str, tuple[str, ...]]:
         """The rewriter's targets by the example's id; none without a rewriter."""

@@ -28,16 +28,23 @@ class WarmStart:
         shuffle: Whether candidates come in an order drawn for each question, so that the selector does not
             learn places instead of passages; else as they were found.
         examples: The first so many of the training examples are used; all if none. PPO uses all.
+        agents: The agents that are shown something; all if none. Another begins as the untrained model
+            answers.
     """
 
     rewrites: Literal["rules", "model"] = "rules"
     match: Match = "word"
     shuffle: bool = True
     examples: int | None = None
+    agents: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.examples is not None and self.examples < 1:
             raise UserError(f"warm_start.examples must be at least 1, or none, not {self.examples}")
+        if self.agents is not None and (not self.agents or not set(self.agents) <= set(AGENTS)):
+            raise UserError(
+                f"warm_start.agents names some of {', '.join(AGENTS)}: not {', '.join(self.agents)}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,6 +246,23 @@ def test_rewrites_can_come_from_the_model_itself(
     assert [row.completion for row in rows if row.role == "rewriter"] == ["one\ntwo"]
 
 
+def test_only_some_agents_can_be_shown_something(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = override(method_of().config.warm_start, ["agents=selector"])
+    done = trained(method_of(warm_start=settings, sharing="own"), tmp_path, model, monkeypatch)
+    assert [(stage, {row.role for row in rows}) for stage, _, rows in done.sft] == [
+        ("sft-selector", {"selector"})
+    ]
+
+
+def test_the_reader_of_the_relatives_is_fine_tuned_in_every_profile() -> None:
+    for name in ("rewrite_retrieve_read", "bgm"):
+        for config in METHODS.load(name).PROFILES.values():
+            assert config.warm_start.agents is None
+            assert (config.sharing, len(config.train_agents)) == ("own", 1)
+
+
 @pytest.mark.parametrize(
     ("changes", "stages", "policies", "learners"),
     [
