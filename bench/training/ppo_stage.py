@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ragtrials.config import parse, plain
 from ragtrials.data import Example
 from ragtrials.errors import RunFailure, UserError
-from ragtrials.program import Trace
+from ragtrials.program import Generate, Trace
 from ragtrials.progress import progress
 from ragtrials.seeding import derive_seed
 from ragtrials.training.episodes import Judgement, buffer_of, mean_scalars, turns_of
@@ -166,7 +166,8 @@ def _step(
 
 def _refuse_others(run: TrainRun, traces: Sequence[Trace], agents: Agents) -> None:
     """Hold that only trained roles spoke: a model that is trained as a whole answers for all of them."""
-    spoke = {step.request.role for trace in traces for step in trace.generations}
+    steps = [step for trace in traces for step in trace.generations]
+    spoke = {step.request.role for step in steps if isinstance(step.request, Generate)}
     if others := sorted(spoke.difference(agents.ppo.models.actors.cast.policies)):
         raise UserError(
             f"{run.label}: {others[0]} acts without being trained, but full tuning changes the one model "
