@@ -103,7 +103,8 @@ def test_the_quick_start_writes_into_its_own_folder_and_trains_below_runs(
         assert f"{task} (test, 2 of " in result.stdout
     assert sorted(path.name for path in here.iterdir()) == ["cache", "data", "runs"]
     checkpoints = call("list", "checkpoints").stdout.splitlines()
-    assert [line.split()[1:3] for line in checkpoints] == [["rag_ddr", "geo_pop"], ["sft", "geo_pop"]]
+    trained = [line.split()[1:3] for line in checkpoints]
+    assert trained == [["mmoa_rag", "geo_pop"], ["rag_ddr", "geo_pop"], ["sft", "geo_pop"]]
     assert not [line for line in checkpoints if "not finished" in line]
     assert "sft" in board
     assert "rag_ddr" in board
