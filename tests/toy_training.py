@@ -55,7 +55,14 @@ def toy_run(
     def load(policies: Mapping[str, Path]) -> Engine:
         if engine is not None:
             return engine
-        return load_engine(str(model), dtype="float32", device="cpu", batch_size=32, policies=policies)
+        return load_engine(
+            str(model),
+            dtype="float32",
+            device="cpu",
+            batch_size=32,
+            max_prompt_tokens=max_prompt_tokens,
+            policies=policies,
+        )
 
     return TrainRun(
         examples,
