@@ -67,7 +67,8 @@ OFFICIAL = replace(
 # A 135M model on two cores: short passages and outputs, few candidates, adapters on the last layers, below
 # which everything is computed once; no nucleus, so that the ratio is not biased. Roles weigh the same, as a
 # selection has few tokens. The generator begins as it comes: it answers in sentences, so that many answers
-# earn a little, and PPO learns from them; after fine-tuning on so little few earn anything.
+# earn a little, and PPO learns from them; after fine-tuning on so little few earn anything. Episodes are dear
+# and passes over them cheap, hence four, each with one step on all turns of a buffer.
 _LAST = Lora(r=16, alpha=32, targets=ALL_LINEAR, last_layers=6)
 LAPTOP = AgentsConfig(
     k=3,
@@ -77,11 +78,11 @@ LAPTOP = AgentsConfig(
     max_new_tokens=16,
     passage_words=60,
     selector_words=30,
-    examples=480,
+    examples=640,
     warm_start=WarmStart(examples=48, agents=("rewriter", "selector")),
     sft=Optimisation(lora=_LAST, learning_rate=1e-3, warmup=0.1, batch_size=8, micro_batch=8, save_steps=10),
     ppo=Ppo(
-        steps=30,
+        steps=40,
         questions=16,
         temperature=0.7,
         kl=KlControl(init=0.03, target=6.0, horizon=10000, floor=0.01),
@@ -89,10 +90,10 @@ LAPTOP = AgentsConfig(
         weigh="role",
         update=Optimisation(
             lora=_LAST,
-            learning_rate=3e-4,
+            learning_rate=6e-4,
             schedule="constant",
-            epochs=2,
-            batch_size=24,
+            epochs=4,
+            batch_size=48,
             micro_batch=8,
             save_steps=2,
         ),
