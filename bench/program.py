@@ -63,7 +63,8 @@ class Generate:
     """Ask the language model to continue a chat; the result is a `Completion`.
 
     Attributes:
-        messages: The chat. Its last turn is normally the user's.
+        messages: The chat. Its last turn is normally the user's; one of the assistant is the beginning of
+            the reply, which the model continues (`Completion.text` is what it adds).
         role: Which agent of the method speaks; a trained method may have a policy per role.
         max_new_tokens: Upper bound of generated tokens.
         temperature: 0 is greedy. Above 0, sampling is seeded per example and step.

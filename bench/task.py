@@ -72,6 +72,9 @@ class Task(ABC):
     file: ClassVar[Path | None] = None
     """The file that `of_file` bound the class to."""
 
+    choices: ClassVar[tuple[str, ...]] = ()
+    """The answers that the task chooses among; empty where any text may be one. Between choices there is no
+    partly right, so a reward made of scores takes the exact match alone (SmartRAG)."""
     several_answers: ClassVar[bool] = False
     """Whether a question may have several answers, so that a prediction may be a list of them."""
     own_parts: ClassVar[tuple[str, ...]] = ()

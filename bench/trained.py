@@ -163,7 +163,7 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
     from ragtrials.llm.models import resolve_model
     from ragtrials.training.run import Surroundings, TrainRun
 
-    conditions, engine, main = plan.request.conditions, plan.spec.engine, plan.task.card.main_metric
+    conditions, engine = plan.request.conditions, plan.spec.engine
     _hold_one_gpu(engine["device"])
     retriever = resources.retriever(conditions, plan.task, plan.examples) if plan.method.retrieves else None
     return TrainRun(
@@ -184,7 +184,9 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
             retriever=retriever,
             load_engine=lambda policies: resources.engine(conditions, policies),
             free_engine=resources.free_engine,
-            reward=lambda answer, example: plan.task.score(answer, example)[main],
+            scores=plan.task.score,
+            main_metric=plan.task.card.main_metric,
+            choices=plan.task.choices,
             log=log,
         ),
     )

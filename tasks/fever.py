@@ -25,6 +25,7 @@ class Fever(Task):
 
     name = "fever"
     has_corpus = False
+    choices = LABELS
     card = TaskCard(
         title="FEVER",
         version="1",

@@ -21,6 +21,7 @@ class StrategyQA(Task):
 
     name = "strategyqa"
     aliases = ("strategy_qa",)
+    choices = ("yes", "no")
     card = TaskCard(
         title="StrategyQA",
         version="1",

@@ -82,7 +82,9 @@ def toy_run(
             retriever=retriever,
             load_engine=load,
             free_engine=lambda: None,
-            reward=reward,
+            scores=lambda answer, example: {"em": reward(answer, example), "f1": reward(answer, example)},
+            main_metric="em",
+            choices=(),
             log=ScalarLog(folder),
         ),
     )

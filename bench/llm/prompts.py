@@ -48,6 +48,9 @@ class PromptBuilder:
     tokens (`<|im_end|>` in a question) is broken up by a space, so it cannot end a turn or open one.
     All other text gives the very ids of `apply_chat_template(..., add_generation_prompt=True)`.
 
+    A chat whose last turn is the assistant's is one that the model continues: that turn stays open, and its
+    tokens stand behind the prompt as if the model had sampled them itself.
+
     Args:
         tokenizer: A tokenizer of transformers that knows character offsets (a "fast" one).
         model: What error messages call the model.
@@ -136,7 +139,9 @@ class PromptBuilder:
         return int(self._tokenizer.eos_token_id)
 
     def _encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Render and tokenise; exactly one BOS where one is in use."""
+        """Render and tokenise; exactly one BOS where one is in use, and an assistant's last turn open."""
+        if messages and messages[-1].role == "assistant":
+            return self._encode(messages[:-1]) + self.encode_text(messages[-1].text)
         chat = [{"role": m.role, "content": self._harmless(m.text)} for m in messages]
         text = self._render(chat if self._takes_system else _system_into_user(chat))
         ids = tuple(self._tokenizer(text, add_special_tokens=False).input_ids)

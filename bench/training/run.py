@@ -46,7 +46,9 @@ class Surroundings:
         retriever: Over the training corpus; None for a method that never retrieves.
         load_engine: The engine with the given weights by role.
         free_engine: Unloads it.
-        reward: The task's main score of an answer to an example, the same that evaluation reports.
+        scores: All of the task's scores of an answer to an example, the same that evaluation reports.
+        main_metric: The one of them that ranks.
+        choices: The answers that the task chooses among; empty where any text may be one.
         log: Where scalars go.
     """
 
@@ -64,7 +66,9 @@ class Surroundings:
     retriever: Retriever | None
     load_engine: Callable[[Mapping[str, Path]], Engine]
     free_engine: Callable[[], None]
-    reward: Callable[[str, Example], float]
+    scores: Callable[[str, Example], Mapping[str, float]]
+    main_metric: str
+    choices: tuple[str, ...]
     log: ScalarLog
 
 
@@ -142,7 +146,16 @@ class TrainRun:
 
     def reward(self, answer: str, example: Example) -> float:
         """The task's main score, the same function that evaluation reports (0..1)."""
-        return self._around.reward(answer, example)
+        return self.scores(answer, example)[self._around.main_metric]
+
+    def scores(self, answer: str, example: Example) -> Mapping[str, float]:
+        """All of the task's scores, the same function that evaluation reports (0..1)."""
+        return self._around.scores(answer, example)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The answers that the task chooses among; empty where any text may be one."""
+        return self._around.choices
 
     def rollout(self, name: str, answer: Answer, examples: Sequence[Example]) -> list[Trace]:
         """Run a program on examples with the present weights; traces come in the same order.
