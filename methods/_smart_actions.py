@@ -38,10 +38,11 @@ def parse_action(text: str, strict: bool = False) -> Action:
             case or spacing is malformed then.
     """
     if strict:
-        first, _, rest = text.strip().partition(" ")
+        first, *rest = text.split(maxsplit=1) or [""]
+        payload = "".join(rest).strip()
         if first == SEARCH:
-            return Action(SEARCH, rest.strip())
-        return Action(ANSWER, rest.strip()) if first == ANSWER else Action(None, text.strip())
+            return Action(SEARCH, payload)
+        return Action(ANSWER, payload) if first == ANSWER else Action(None, text.strip())
     found = _LENIENT.match(text)
     if found is None:
         return Action(None, text.strip())
