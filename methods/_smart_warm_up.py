@@ -180,10 +180,12 @@ def balanced(labels: Labels, seed: int) -> Labels:
 
 
 def joined(queries: Sequence[str], most: int) -> tuple[str, ...]:
-    """At most so many queries: those beyond are put behind the last one, without repeated words."""
-    first, rest = queries[: most - 1], queries[most - 1 :]
-    words = dict.fromkeys(word for query in rest for word in query.split())
-    return (*first, " ".join(words)) if rest else tuple(first)
+    """At most so many queries: of those beyond, the words that the last one lacks are put behind it."""
+    *first, last = queries[:most]
+    words = last.split()
+    for query in queries[most:]:
+        words += [word for word in query.split() if word not in words]
+    return (*first, " ".join(words))
 
 
 def _answer(request: Generate, example: Example) -> str:
