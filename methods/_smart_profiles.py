@@ -66,8 +66,8 @@ LAPTOP = SmartConfig(
         lora=_LAST, learning_rate=1e-3, warmup=0.1, epochs=2, batch_size=8, micro_batch=8, save_steps=10
     ),
     ppo=Ppo(
-        steps=40,
-        questions=32,
+        steps=30,
+        questions=24,
         credit="episode",
         value_weight=0.5,
         kl=KlControl(init=0.02, target=2.0, horizon=4000, floor=0.005),
@@ -77,7 +77,7 @@ LAPTOP = SmartConfig(
             learning_rate=3e-4,
             schedule="constant",
             epochs=4,
-            batch_size=32,
+            batch_size=24,
             micro_batch=8,
             save_steps=2,
         ),
