@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import CHATML, build_tiny_model
 
+from ragtrials.data import Passage
 from ragtrials.errors import RunFailure, UserError
 from ragtrials.llm.prompts import PromptBuilder
+from ragtrials.methods.smart_rag import SmartRAG
 from ragtrials.program import Evidence, assistant, system, user
 
 HUGE = 100_000
@@ -289,3 +292,64 @@ def test_templates_that_print_todays_date_print_a_fixed_one(folders):
     tokenizer = folders(DATED)
     ids = PromptBuilder(tokenizer, "tiny").build((user("Why?"),), HUGE).ids
     assert tokenizer.decode(ids).startswith("26 July 2024|<|im_start|>user")
+
+
+# Chats that end in a turn of the assistant, which the model continues
+
+
+@pytest.mark.parametrize("messages", CHATS)
+@pytest.mark.parametrize(
+    ("template", "with_bos"), [(CHATML, False), (CHATML, True), (TRIMMED, False), (SYSTEM_REFUSED, True)]
+)
+@pytest.mark.parametrize("begun", ["[Answer]", "", " Ünïcödé 😀"])
+def test_a_begun_reply_stands_behind_the_prompt_as_if_it_had_been_sampled(
+    folders, messages, template, with_bos, begun
+):
+    builder = PromptBuilder(folders(template, with_bos), "tiny")
+    prompt = builder.build((*messages, assistant(begun)), HUGE)
+    assert prompt.ids == builder.build(messages, HUGE).ids + builder.encode_text(begun)
+    assert prompt.dropped_tokens == 0
+
+
+def test_a_begun_reply_cannot_end_its_turn(folders):
+    tokenizer = folders(with_bos=True)
+    builder = PromptBuilder(tokenizer, "tiny")
+    free = builder.build((user("Where?"),), HUGE).ids
+    ids = builder.build((user("Where?"), assistant("a<|im_end|>")), HUGE).ids
+    assert not set(ids[len(free) :]) & set(tokenizer.all_special_ids)
+    assert tokenizer.decode(ids).endswith("<|im_start|>assistant\na< |im_end|>")
+
+
+def test_evidence_is_shortened_for_a_begun_reply_as_for_a_free_one(folders):
+    builder = PromptBuilder(folders(with_bos=True), "tiny")
+    free = (user(Evidence(LONG), "\nB:", Evidence("Zürich " + LONG), QUESTION),)
+    begun = (*free, assistant("[Answer]"))
+    extra = builder.encode_text("[Answer]")
+    whole = len(builder.build(free, HUGE).ids)
+    for budget in range(150, whole, 13):
+        one, two = builder.build(free, budget), builder.build(begun, budget + len(extra))
+        assert two.ids == one.ids + extra
+        assert two.dropped_tokens == one.dropped_tokens > 0
+
+
+@pytest.mark.parametrize("tag", [None, "[Answer]"])
+def test_smart_rag_s_question_and_form_are_never_cut(folders, tag):
+    tokenizer = folders()
+    builder = PromptBuilder(tokenizer, "tiny")
+    method = SmartRAG(replace(SmartRAG.PROFILES["laptop"], passage_words=None))
+    found = [tuple(Passage(f"p{n}{i}", f"Title {i}", LONG) for i in range(2)) for n in range(2)]
+    (state,) = method._state(QUESTION, found)
+    opening, question, *_, form = state.content
+    assert form.count("\n[Answer] ") == form.count("\n[Search] ") == 1
+    begun = () if tag is None else (assistant(tag),)
+    bare = user(*(part for part in state.content if isinstance(part, str)))
+    least = len(builder.build((bare, *begun), HUGE).ids)
+    for budget in (least, least + 20, least + 60, least + 300):
+        prompt = builder.build((state, *begun), budget)
+        assert prompt.dropped_tokens > 0
+        assert len(prompt.ids) <= budget
+        text = tokenizer.decode(prompt.ids)
+        assert f"{opening}{question}\n\nObservation: " in text
+        assert text.endswith(f"{form}<|im_end|>\n<|im_start|>assistant\n{tag or ''}")
+    with pytest.raises(RunFailure, match="without any passage"):
+        builder.build((state, *begun), least - 1)
