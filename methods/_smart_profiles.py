@@ -13,7 +13,7 @@ from ragtrials.training.settings import ALL_LINEAR, Lora, Optimisation
 # The paper's text leaves most numbers out; these are the released configuration of Llama-2-7B-chat: alpha
 # 0.2, -1 for a malformed action, learning rate 2e-6 (constant), 50 iterations of 10 x 512 tokens, 2 passes,
 # clip 0.2, lambda 0.95, value weight 0.5, gradient norm 0.5, weight decay 1e-6, actions of 50 tokens, 4
-# results. Beta starts at 0.001 with a target of 0.2 for each token and moves by a tenth of the relative error,
+# results. Beta starts at 0.001 at a target of 0.2 for each token and moves by a tenth of the relative error,
 # so by 2 % at most, which is a horizon of ten buffers. Converted: a buffer of 5,120 tokens are some 400
 # questions, 128 tokens of an optimiser step some 10 actions, and 0.2 for each token some 2.5 for an action.
 # Of its LoRA only a notebook tells: rank 64, alpha 16. Gamma is 1, so that alpha means alpha (the code has
