@@ -54,7 +54,7 @@ PAPER = SmartConfig(
 OFFICIAL = replace(PAPER, strict=True, ppo=replace(PAPER.ppo, gamma=0.99))
 # A 135M model on two cores: short passages and actions, adapters on the last layers, below which everything
 # is computed once. The untrained model is shown four questions when it is asked what it knows: otherwise it
-# answers in sentences. Episodes are dear and passes over them cheap, hence four.
+# answers in sentences.
 _LAST = Lora(r=16, alpha=32, targets=ALL_LINEAR, last_layers=10)
 LAPTOP = SmartConfig(
     k=2,
@@ -67,7 +67,7 @@ LAPTOP = SmartConfig(
         lora=_LAST, learning_rate=1e-3, warmup=0.1, epochs=2, batch_size=8, micro_batch=8, save_steps=10
     ),
     ppo=Ppo(
-        steps=30,
+        steps=20,
         questions=24,
         credit="episode",
         value_weight=0.5,
@@ -77,9 +77,9 @@ LAPTOP = SmartConfig(
             lora=_LAST,
             learning_rate=3e-4,
             schedule="constant",
-            epochs=4,
-            batch_size=24,
-            micro_batch=8,
+            epochs=2,
+            batch_size=12,
+            micro_batch=12,
             save_steps=2,
         ),
     ),
