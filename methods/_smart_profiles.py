@@ -15,7 +15,7 @@ from ragtrials.training.settings import ALL_LINEAR, Lora, Optimisation
 # clip 0.2, lambda 0.95, value weight 0.5, gradient norm 0.5, weight decay 1e-6, actions of 50 tokens, 4
 # results. Beta starts at 0.001 at a target of 0.2 for each token and moves by a tenth of the relative error,
 # so by 2 % at most, which is a horizon of ten buffers. Converted: a buffer of 5,120 tokens are some 400
-# questions, 128 tokens of an optimiser step some 10 actions, and 0.2 for each token some 2.5 for an action.
+# actions of 300 questions, 128 tokens of an optimiser step 10 actions, 0.2 for each token 2.5 for an action.
 # Of its LoRA only a notebook tells: rank 64, alpha 16. Gamma is 1, so that alpha means alpha (the code has
 # 0.99 for each token). Guessed: the fine-tuning of Llama.
 _ADAPTER = Lora(r=64, alpha=16, targets=ALL_LINEAR)
@@ -30,7 +30,7 @@ PAPER = SmartConfig(
     ),
     ppo=Ppo(
         steps=50,
-        questions=400,
+        questions=300,
         credit="episode",
         value_clip=None,
         value_weight=0.5,
