@@ -27,11 +27,11 @@ def leaderboard(results: Path, output: Path, check: bool) -> None:
     """Make the leaderboard from the records."""
     from ragtrials.chunks import write_atomically
     from ragtrials.errors import UserError
-    from ragtrials.leaderboard import render
+    from ragtrials.leaderboard_page import render
 
     if not results.is_dir():
         raise UserError(f"no results folder {results}: run something first, or give --results")
-    text, problems = render(results)
+    text, problems = render(results, output)
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
     if check:

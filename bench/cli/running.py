@@ -128,7 +128,8 @@ def _run(requests: list[Request], output: Output, runs: Path, data_dir: Path | N
     """Run the requests, show their tables, write the suite's leaderboard, and set the exit code."""
     from ragtrials.chunks import write_atomically
     from ragtrials.cli.show import print_standings
-    from ragtrials.leaderboard import page, standings
+    from ragtrials.leaderboard import standings
+    from ragtrials.leaderboard_page import page
     from ragtrials.resources import Resources
     from ragtrials.runner import Folders, run_all
 
@@ -139,7 +140,8 @@ def _run(requests: list[Request], output: Output, runs: Path, data_dir: Path | N
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
     if output.leaderboard is not None:
-        write_atomically(Path(output.leaderboard), page(tables, results).encode())
+        board = Path(output.leaderboard)
+        write_atomically(board, page(tables, results, board).encode())
         click.echo(f"Leaderboard written to {output.leaderboard}; records in {results}")
     else:
         click.echo(f"Records in {results}; `ragtrials leaderboard` makes the leaderboard of all of them")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from ragtrials.leaderboard import Table
-    from ragtrials.results import RunRecord
+    from ragtrials.leaderboard import Ranked, Table
     from ragtrials.stats import Estimate
 
 
@@ -34,26 +33,26 @@ def print_standings(tables: Sequence[Table], ids: Collection[str]) -> None:
         ids: Runs to show; tables without any of them are left out.
     """
     for standing in tables:
-        records = [(entry.rank, entry.run.record) for entry in standing.rows]
-        if not any(record.id in ids for _, record in records):
+        if not any(record.id in ids for record in standing.records):
             continue
-        first = records[0][1]
+        first = standing.records[0]
         searched = (
             f"{standing.retriever} over {standing.corpus}" if standing.corpus != "none" else "no retrieval"
         )
         click.echo(f"\n{first.task} ({first.split}, {first.sample} questions), {first.model}, {searched}")
-        click.echo(table(_HEADER, [_row(place, record) for place, record in records]))
+        click.echo(table(_HEADER, [_row(entry) for entry in standing.rows]))
     click.echo()
 
 
 _HEADER = ("rank", "method", "EM", "F1", "acc", "retr/q", "pass/q", "prompt/q", "gen/q")
 
 
-def _row(place: int, record: RunRecord) -> list[str]:
+def _row(entry: Ranked) -> list[str]:
+    record = entry.run.record
     cost = record.cost
     return [
-        str(place),
-        record.method,
+        str(entry.rank),
+        entry.label,
         *(_interval(record.scores.get(name)) for name in ("em", "f1", "acc")),
         f"{cost['retrieval_calls']:.1f}",
         f"{cost['passages']:.1f}",
