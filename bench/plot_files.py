@@ -36,9 +36,15 @@ def plot_names(tables: Sequence[Table]) -> list[str]:
     ]
 
 
+def plot_title(table: Table) -> str:
+    """What stands above a table's plot."""
+    first = table.records[0]
+    return f"{table.title} ({first.split}, {first.sample} questions)"
+
+
 def mark(table: Table, view: CostView) -> str:
     """What a plot of these points carries in its metadata."""
-    return f"{_MARK}{digest([table.title, view], 16)}"
+    return f"{_MARK}{digest([plot_title(table), view], 16)}"
 
 
 def mark_of(path: Path) -> str | None:
