@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from ragtrials.stats import Estimate
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of equal width; the first two to the left, the others to the right."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> str:
+    """Columns of equal width; the first `left` to the left, the others to the right."""
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     lines = []
     for row in (header, *rows):
         cells = [
-            cell.ljust(w) if i < 2 else cell.rjust(w)
+            cell.ljust(w) if i < left else cell.rjust(w)
             for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
@@ -53,7 +53,7 @@ def _row(entry: Ranked) -> list[str]:
     return [
         str(entry.rank),
         entry.label,
-        *(_interval(record.scores.get(name)) for name in ("em", "f1", "acc")),
+        *(interval(record.scores.get(name)) for name in ("em", "f1", "acc")),
         f"{cost['retrieval_calls']:.1f}",
         f"{cost['passages']:.1f}",
         f"{cost['prompt_tokens']:.0f}",
@@ -61,7 +61,8 @@ def _row(entry: Ranked) -> list[str]:
     ]
 
 
-def _interval(score: Estimate | None) -> str:
+def interval(score: Estimate | None) -> str:
+    """A score in percent with its 95 % interval; a dash if there is none."""
     if score is None:
         return "–"
     return f"{100 * score.mean:.1f} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
