@@ -74,6 +74,9 @@ ALLOWED = {
     "ragtrials.run_labels": GROUND | {"ragtrials.results"},
     "ragtrials.leaderboard": GROUND | {"ragtrials.results", "ragtrials.run_labels"},
     "ragtrials.costs": GROUND | {"ragtrials.leaderboard", "ragtrials.run_labels", "ragtrials.pareto"},
+    "ragtrials.figures": GROUND,
+    "ragtrials.label_placement": set(),
+    "ragtrials.cost_plots": GROUND | {"ragtrials.costs", "ragtrials.figures", "ragtrials.label_placement"},
     "ragtrials.plot_files": GROUND | {"ragtrials.leaderboard", "ragtrials.costs"},
     "ragtrials.reported": GROUND,
     "ragtrials.leaderboard_page": GROUND
