@@ -61,11 +61,15 @@ def _panel(axes: Axes, view: CostView, place: int) -> None:
         color = DARK if index in kept else PALE
         # The ends are drawn, not distances from the mean: a mean may lie a rounding error outside.
         axes.vlines(point.costs[place], low, high, color=color, linewidth=0.8, zorder=2)
+        axes.plot([point.costs[place]] * 2, [low, high], color=color, marker="_", linestyle="", zorder=2)
         axes.plot([point.costs[place]], [mean], color=color, marker="o", markersize=4.5, zorder=3)
-    axes.margins(x=0.2, y=0.1)
+    dearest = max(point.costs[place] for point in view.points) or 1.0
+    axes.set_xlim(-0.08 * dearest, 1.3 * dearest)  # from nothing on, with room for names on both sides
+    axes.margins(y=0.1)
     axes.set_xlabel(_AXES[kind.name])
-    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        axis.set_ticks([tick for tick in axis.get_ticklocs() if 0 <= tick <= limits[1]])  # none is negative
+    for axis, (lowest, highest) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        # Neither a cost nor a score is negative.
+        axis.set_ticks([tick for tick in axis.get_ticklocs() if max(0, lowest) <= tick <= highest])
 
 
 def _label(axes: Axes, view: CostView, place: int) -> None:
