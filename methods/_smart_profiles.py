@@ -67,7 +67,7 @@ LAPTOP = SmartConfig(
         lora=_LAST, learning_rate=1e-3, warmup=0.1, epochs=2, batch_size=8, micro_batch=8, save_steps=10
     ),
     ppo=Ppo(
-        steps=20,
+        steps=10,
         questions=24,
         credit="episode",
         value_weight=0.5,
