@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import ragtrials
-from ragtrials.cli import board, curve, indexing, inspecting, running, scoring, sweeping, training
+from ragtrials.cli import board, breakdown, curve, indexing, inspecting, running, scoring, sweeping, training
 from ragtrials.errors import RunFailure, UserError
 
 FAILED, WRONG_REQUEST, INTERRUPTED = 1, 2, 130
@@ -46,6 +46,7 @@ for command in (
     *sweeping.COMMANDS,
     *training.COMMANDS,
     *curve.COMMANDS,
+    *breakdown.COMMANDS,
     *scoring.COMMANDS,
     *board.COMMANDS,
     *indexing.COMMANDS,
