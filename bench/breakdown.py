@@ -91,12 +91,14 @@ def find_runs(names: Sequence[str], results: Path) -> list[Stored]:
 
 def _find(name: str, stored: Sequence[Stored], results: Path) -> Stored:
     folder = Path(name)
-    if folder.is_dir():
+    if (folder / RECORD_FILE).is_file():
         return Stored(folder, read_record(folder / RECORD_FILE))
     found = [run for run in stored if run.record.id.startswith(name)]
     if len({run.record.id for run in found}) != 1:
         ids = ", ".join(sorted({run.record.id for run in found}))
-        problem = f"is the beginning of {ids}" if found else f"is no folder, and no id below {results}"
+        problem = (
+            f"is the beginning of {ids}" if found else f"is no record's folder, and no id below {results}"
+        )
         raise UserError(f"run {name!r} {problem}: give a record's folder or its id")
     return found[0]
 
@@ -143,7 +145,7 @@ def groups_of(values: Mapping[str, Any], bins: int) -> list[Group]:
         bins: Number of parts.
     """
     known = {i: value for i, value in values.items() if value is not None}
-    by_value = sorted(known, key=lambda i: (str(type(known[i])), known[i]))
+    by_value = sorted(known, key=lambda i: _order(known[i]))
     runs = [tuple(ids) for _, ids in groupby(by_value, key=lambda i: known[i])]
     if len(runs) > bins and all(_is_number(value) for value in known.values()):
         parts: dict[int, list[str]] = {}
@@ -190,6 +192,11 @@ def _field_values(examples: Sequence[Example], ids: Sequence[str], field: str) -
     if any(isinstance(value, list | tuple | dict) for value in values.values()):
         raise UserError(f"field {field!r} holds lists or tables: give one with a single value")
     return values
+
+
+def _order(value: Any) -> tuple[str, Any]:
+    """Numbers among each other, then every other kind of value."""
+    return ("" if _is_number(value) else type(value).__name__, value)
 
 
 def _is_number(value: Any) -> bool:

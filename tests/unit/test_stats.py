@@ -198,7 +198,7 @@ def test_a_correlation_is_seeded_and_pinned_and_its_p_never_zero() -> None:
     assert spearman(first, second, 1).p != spearman(first, second, 2).p
     assert spearman(range(50), range(50), permutations=999).p == 1 / 1000
     # The stream must never change under a stored number.
-    assert spearman([3, 1, 2, 5, 4, 6], [1, 2, 3, 4, 5, 6], 1).p == pytest.approx(PINNED)
+    assert spearman([3, 1, 2, 5, 4, 6], [1, 2, 3, 4, 5, 6], 1).p == pytest.approx(0.1045895410458954)
 
 
 @pytest.mark.parametrize("pair", [([], []), ([1, 2], [3, 4]), ([1, 1, 1], [1, 2, 3]), ([1, 2, 3], [0, 0, 0])])
