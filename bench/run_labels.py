@@ -31,7 +31,7 @@ def settings(record: RunRecord) -> dict[str, str]:
     for flag, value in pairwise(words):
         if flag == "-o":
             name, _, text = value.partition("=")
-            found[name] = text
+            found[name.strip()] = text.strip()  # as `config.override` reads it
         elif flag.startswith("--") and flag[2:] not in _SHARED:
             found[flag[2:]] = value
     return found

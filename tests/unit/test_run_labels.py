@@ -49,6 +49,8 @@ def family(base: RunRecord, *commands: str) -> list[RunRecord]:
         ),
         # The last of two values is the one that the run had.
         ([f"{RUN} -o k=2 -o k=3", f"{RUN} -o k=2"], ["smart_rag (k=3)", "smart_rag (k=2)"]),
+        # Spaces around the equals sign make no other setting.
+        ([f"{RUN} -o k=2 -o alpha=1", f"{RUN} -o 'k = 2'"], ["smart_rag (alpha=1)", "smart_rag"]),
         # Quoted values come as they were given, on one line; an equals sign may stand in them.
         ([RUN, f"{RUN} -o 'prompt=a = b\n c'"], ["smart_rag", "smart_rag (prompt=a = b c)"]),
         # A table fixes these, or has a column for them.
