@@ -58,7 +58,8 @@ def warm(tmp_path_factory: pytest.TempPathFactory, model: Path) -> TrainRun:
 
 
 def with_steps(config: SmartConfig, steps: int) -> SmartConfig:
-    return replace(config, ppo=replace(config.ppo, steps=steps))
+    """Fewer PPO steps of half as many questions."""
+    return replace(config, ppo=replace(config.ppo, steps=steps, questions=32))
 
 
 def trained(
@@ -68,11 +69,10 @@ def trained(
     config: SmartConfig,
     examples: Sequence[Example] = WORLD,
     retriever: Retriever | None = None,
-    seed: int = 0,
 ) -> TrainRun:
     """A training that finds its warm-up done, as it does after a kill."""
     shutil.copytree(warm.folder / "stages", folder / "stages")
-    run = toy_run(folder, model, examples, retriever=retriever or Library(), seed=seed)
+    run = toy_run(folder, model, examples, retriever=retriever or Library())
     SmartRAG(config).train(run)
     return run
 
@@ -108,20 +108,12 @@ def test_before_ppo_decisions_are_no_better_than_chance(warm: TrainRun) -> None:
 # What PPO makes of it -----------------------------------------------------------------------------------
 
 
-def assert_separates(run: TrainRun) -> None:
-    traces = played(run, "after", CONFIG)
-    assert right_decisions(traces) >= 0.9
-    assert earned(run, traces, CONFIG) >= 1.55  # 1.7 is the most
-    curve = run.statistics["ppo"]["reward"]
-    assert sum(curve[-4:]) / 4 > sum(curve[:4]) / 4 + 0.15
-
-
 def test_searches_where_it_has_to_and_nowhere_else(learnt: TrainRun) -> None:
-    assert_separates(learnt)
-
-
-def test_another_seed_learns_it_too(tmp_path: Path, model: Path, warm: TrainRun) -> None:
-    assert_separates(trained(tmp_path, model, warm, CONFIG, seed=1))
+    traces = played(learnt, "after", CONFIG)
+    assert right_decisions(traces) >= 0.9
+    assert earned(learnt, traces, CONFIG) >= 1.55  # 1.7 is the most
+    curve = learnt.statistics["ppo"]["reward"]
+    assert sum(curve[-4:]) / 4 > sum(curve[:4]) / 4 + 0.15
 
 
 @pytest.mark.parametrize(
@@ -233,7 +225,7 @@ def test_chance_at_the_same_rate_earns_less(learnt: TrainRun) -> None:
 def course_of(folder: Path, model: Path, seed: int) -> tuple[dict[tuple[str, int], dict[str, float]], bytes]:
     """A short training, warm-up and all."""
     run = toy_run(folder, model, WORLD, retriever=Library(), seed=seed)
-    config = with_steps(replace(CONFIG, sft=replace(CONFIG.sft, epochs=2)), 3)
+    config = with_steps(replace(CONFIG, sft=replace(CONFIG.sft, epochs=1)), 2)
     SmartRAG(config).train(run)
     return read_log(folder), (run.policies["policy"] / "model.safetensors").read_bytes()
 
