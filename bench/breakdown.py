@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import isclose
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from ragtrials.config import suggestion
@@ -14,8 +16,8 @@ from ragtrials.errors import UserError
 from ragtrials.parquet import read_columns
 from ragtrials.results import PREDICTIONS_FILE, RECORD_FILE, Stored, read_all, read_record
 from ragtrials.run_labels import unique_labels
-from ragtrials.scoring import COST_COLUMNS
 from ragtrials.seeding import derive_seed
+from ragtrials.signature import digest
 from ragtrials.stats import Correlation, Estimate, bootstrap, spearman
 
 UNKNOWN = "(none)"
@@ -65,14 +67,15 @@ def find_runs(names: Sequence[str], results: Path) -> list[Stored]:
     """The records of runs that can stand side by side.
 
     Args:
-        names: Folders of records, ids, or unique beginnings of ids.
+        names: Folders of records, ids, or unique beginnings of ids. One that comes again counts once.
         results: Where ids are looked for.
 
     Raises:
         UserError: One is not there or not unique, or they are not of the same questions.
     """
     stored, _ = read_all(results)
-    runs = [_find(name, stored, results) for name in names]
+    found = [_find(name, stored, results) for name in names]
+    runs = list({run.record.id: run for run in found}.values())
     first = runs[0].record
     for run in runs[1:]:
         for what in ("task", "split"):
@@ -112,17 +115,20 @@ def breakdown(
         runs: What `find_runs` gives.
         examples: The examples of their split.
         field: A key of `Example.meta`.
-        columns: Scores and costs.
+        columns: Scores and costs. One that comes again counts once.
         bins: Groups of a field with more different numbers than that.
 
     Raises:
-        UserError: Field or column is not there, or the examples are not those of the runs.
+        UserError: Field or column is not there, the examples are not those of the runs, or a run's
+            predictions do not agree with its record.
     """
+    columns = list(dict.fromkeys(columns))
     tables = [_columns(run, columns) for run in runs]
-    values = _field_values(examples, list(tables[0]), field)
+    asked, *_ = [_asked(run, table, examples) for run, table in zip(runs, tables, strict=True)]
+    values = _field_values(asked, field)
     groups = groups_of(values, bins)
     known = [(i, value) for i, value in values.items() if value is not None]
-    numeric = all(_is_number(value) for _, value in known)
+    numeric = bool(known) and all(_is_number(value) for _, value in known)
     series = []
     for name, run, table in zip(unique_labels([r.record for r in runs]), runs, tables, strict=True):
         for at, column in enumerate(columns):
@@ -155,8 +161,7 @@ def groups_of(values: Mapping[str, Any], bins: int) -> list[Group]:
             parts.setdefault(place, []).extend(ids)
             before += len(ids)
         groups = [
-            Group(f"{_shown(known[ids[0]])} to {_shown(known[ids[-1]])}", tuple(ids))
-            for _, ids in sorted(parts.items())
+            Group(_range(known[ids[0]], known[ids[-1]]), tuple(ids)) for _, ids in sorted(parts.items())
         ]
     else:
         groups = [Group(_shown(known[ids[0]]), ids) for ids in runs]
@@ -165,30 +170,45 @@ def groups_of(values: Mapping[str, Any], bins: int) -> list[Group]:
 
 
 def _columns(run: Stored, columns: Sequence[str]) -> dict[str, list[float]]:
-    """The values of some columns by example id."""
+    """The values of some columns by example id, which give the means in the record."""
     record = run.record
-    have = [*record.scores, *record.retrieval, *COST_COLUMNS]
+    means = {name: score.mean for name, score in record.scores.items()}
+    means |= {**record.retrieval, **record.cost}
     for column in columns:
-        if column not in have:
-            raise UserError(f"run {record.id} has no column {column!r}{suggestion(column, have)}")
-    frame = read_columns(run.folder / PREDICTIONS_FILE, ["id", *columns], "run again with --overwrite")
+        if column not in means:
+            raise UserError(f"run {record.id} has no column {column!r}{suggestion(column, means)}")
+    path = run.folder / PREDICTIONS_FILE
+    frame = read_columns(path, ["id", *columns], "run again with --overwrite")
     rows = {row[0]: list(row[1:]) for row in frame.iter_rows()}
-    if any(value is None for row in rows.values() for value in row):
-        raise UserError(f"run {record.id}: {' and '.join(columns)} are not known of every question")
+    for at, column in enumerate(columns):
+        values = [row[at] for row in rows.values()]
+        if None in values:
+            raise UserError(
+                f"run {record.id}: {column} is not known of every question; choose another column"
+            )
+        if len(values) != record.n or not isclose(fmean(values), means[column], abs_tol=1e-9):
+            raise UserError(f"{path}: its {column} does not give the mean in {RECORD_FILE}; one was edited")
     return rows
 
 
-def _field_values(examples: Sequence[Example], ids: Sequence[str], field: str) -> dict[str, Any]:
-    by_id = {example.id: example for example in examples}
-    if missing := [i for i in ids if i not in by_id]:
+def _asked(run: Stored, ids: Collection[str], examples: Sequence[Example]) -> list[Example]:
+    """The examples with these ids, which have to be what the run was asked, to the letter."""
+    record = run.record
+    asked = [example for example in examples if example.id in ids]
+    if digest(asked) != record.signature["examples"]:
         raise UserError(
-            f"{len(missing)} questions of the runs are not in the task's data, the first is {missing[0]}: "
-            "the data are of another version"
+            f"task {record.task} ({record.split}) has other data here than run {record.id} was asked from: "
+            f"name the run's with --data-dir, or run again ({len(asked)} of {len(ids)} ids are known)"
         )
-    fields = dict.fromkeys(key for i in ids for key in by_id[i].meta)
+    return asked
+
+
+def _field_values(asked: Sequence[Example], field: str) -> dict[str, Any]:
+    """What each example says of the field, None if nothing, by id."""
+    fields = dict.fromkeys(key for example in asked for key in example.meta)
     if field not in fields:
         raise UserError(f"no question has a field {field!r}{suggestion(field, fields)}")
-    values = {i: by_id[i].meta.get(field) for i in ids}
+    values = {example.id: example.meta.get(field) for example in asked}
     if any(isinstance(value, list | tuple | dict) for value in values.values()):
         raise UserError(f"field {field!r} holds lists or tables: give one with a single value")
     return values
@@ -201,6 +221,10 @@ def _order(value: Any) -> tuple[str, Any]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _range(lowest: Any, highest: Any) -> str:
+    return _shown(lowest) if lowest == highest else f"{_shown(lowest)} to {_shown(highest)}"
 
 
 def _shown(value: Any) -> str:

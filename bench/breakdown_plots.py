@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragtrials.breakdown import Breakdown
+from ragtrials.breakdown import UNKNOWN, Breakdown
 from ragtrials.figures import draw_svg
 from ragtrials.scoring import COST_COLUMNS
 
@@ -19,6 +19,8 @@ _SPREAD = 0.5  # of the room between two groups, which the runs of a group share
 
 def draw_breakdown(view: Breakdown, title: str) -> bytes:
     """One panel for each column: the means of the groups with their intervals, a colour for each run.
+
+    A line joins the means where the field is a number: words have no order, and what is unknown no place.
 
     Raises:
         UserError: matplotlib is not installed.
@@ -42,6 +44,7 @@ def draw_breakdown(view: Breakdown, title: str) -> bytes:
 def _panel(axes: Axes, view: Breakdown, column: str) -> None:
     series = [s for s in view.series if s.column == column]
     scale = 1 if column in COST_COLUMNS else 100
+    ordered = sum(group.label != UNKNOWN for group in view.groups)
     for number, one in enumerate(series):
         shift = _SPREAD * ((number + 0.5) / len(series) - 0.5)
         places = [place + shift for place in range(len(view.groups))]
@@ -59,8 +62,12 @@ def _panel(axes: Axes, view: Breakdown, column: str) -> None:
             color=colour,
             marker="o",
             markersize=3.5,
-            linewidth=1.0,
+            linestyle="none",
             label=one.run,
         )
+        if one.correlation:
+            axes.plot(
+                places[:ordered], [scale * v.mean for v in one.values[:ordered]], color=colour, linewidth=1.2
+            )
     axes.set_ylabel(column if scale == 1 else f"{column} (%)")
     axes.set_ylim(bottom=0)

@@ -1,12 +1,14 @@
-"""`ragtrials breakdown`, on the committed records of geo_pop."""
+"""`ragtrials breakdown`, on the committed records of geo_pop and on those of a run made here."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
+from fakes import hotpot_folder, hotpot_record
 
 from ragtrials.cli import main
 
@@ -56,3 +58,35 @@ def test_what_is_wrong_gets_one_line(words: tuple[object, ...], told: str) -> No
     assert result.exit_code == 2
     assert told in result.output
     assert len(result.output.splitlines()) == 1
+
+
+def test_records_of_a_run_and_the_data_they_need(
+    tmp_path: Path, fresh_cache: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dev = hotpot_folder(tmp_path / "data") / "hotpotqa" / "dev.json"
+    questions = [hotpot_record(n, level="hard" if n % 3 else "easy") for n in range(6)]
+    dev.write_text(json.dumps(questions))
+    words = ["-m", "vanilla_rag", "-m", "no_retrieval", "-t", "hotpotqa", "--data-dir", "data"]
+    made = CliRunner().invoke(main, ["run", *words, "--profile", "smoke", "--model", str(model)])
+    assert made.exit_code == 0, made.output
+    runs = [
+        next(tmp_path.glob(f"results/adhoc/hotpotqa/{name}-*")) for name in ("no_retrieval", "vanilla_rag")
+    ]
+
+    result = breakdown(*runs, "--by", "level", "--data-dir", "data", "--column", "retrieval_calls")
+    assert result.exit_code == 0, result.output
+    title, _, *table = result.stdout.splitlines()
+    assert title == "hotpotqa (dev, all 6 questions) by level"
+    assert [line.split() for line in table] == [
+        ["level", "n", "no_retrieval", "retrieval_calls", "vanilla_rag", "retrieval_calls"],
+        ["easy", "2", "0.00", "1.00"],
+        ["hard", "4", "0.00", "1.00"],
+    ]
+    by_id = breakdown(runs[0].name[-10:-4], "--by", "type", "--data-dir", "data")
+    assert by_id.stdout.splitlines()[3].split()[:3] == ["bridge", "6", "0.00"]
+
+    dev.write_text(json.dumps([{**question, "level": "medium"} for question in questions]))
+    changed = breakdown(*runs, "--by", "level", "--data-dir", "data")
+    assert (changed.exit_code, changed.stdout) == (2, "")
+    assert "has other data here than run" in changed.stderr
