@@ -70,20 +70,20 @@ WARM_UP = Optimisation(
 )
 UPDATE = Optimisation(
     tuning="full",
-    learning_rate=1e-3,
+    learning_rate=8e-4,
     warmup=0.1,
     epochs=2,
     batch_size=32,
     micro_batch=32,
     save_steps=10000,
 )
-# All questions are shown both ways, so that PPO alone learns the decision. Alpha is such that always and
-# never searching are worth about the same, 1.4 and 1.25: neither is a way station to what is best, 1.7.
-# With a lambda below 1 the end of a long episode counts less for its first token until the critic knows
-# better, which charges a search more than alpha. A critic on shared weights has to be quiet: they are few.
+# All questions are shown both ways, so that PPO alone learns the decision. Alpha is such that what is best,
+# 1.75, is well above always and never searching, 1.5 and 1.25. With a lambda below 1 the end of a long episode
+# counts less for its first token until the critic knows better, which charges a search more than alpha. A
+# critic on shared weights has to be quiet where there are so few.
 CONFIG = SmartConfig(
     k=1,
-    alpha=0.6,
+    alpha=0.5,
     action_tokens=12,
     warm_up=WarmUp(label_mode="all"),
     sft=WARM_UP,

@@ -97,7 +97,7 @@ def test_the_warm_up_teaches_all_actions_but_not_which_to_take(warm: TrainRun) -
         own = [p for p, e in zip(chances, WORLD, strict=True) if e.id.startswith(kind)]
         assert 0.3 < sum(own) / len(own) < 0.7
     always, never = (played(warm, gate, replace(CONFIG, gate=gate)) for gate in ("always", "never"))
-    assert earned(warm, always, CONFIG) >= 1.3  # at most 2 - alpha
+    assert earned(warm, always, CONFIG) >= 1.4  # 1.5 is the most
     assert earned(warm, never, CONFIG) == pytest.approx((2.0 + 0.5) / 2, abs=0.1)
 
 
@@ -111,7 +111,7 @@ def test_before_ppo_decisions_are_no_better_than_chance(warm: TrainRun) -> None:
 def test_searches_where_it_has_to_and_nowhere_else(learnt: TrainRun) -> None:
     traces = played(learnt, "after", CONFIG)
     assert right_decisions(traces) >= 0.9
-    assert earned(learnt, traces, CONFIG) >= 1.55  # 1.7 is the most
+    assert earned(learnt, traces, CONFIG) >= 1.65  # 1.75 is the most
     curve = learnt.statistics["ppo"]["reward"]
     assert sum(curve[-4:]) / 4 > sum(curve[:4]) / 4 + 0.15
 
@@ -201,7 +201,7 @@ def test_controls_use_the_same_policy_without_its_decision(learnt: TrainRun) -> 
     assert {t.cost.llm_calls for t in always} == {2}
     assert {t.cost.llm_calls for t in never} == {1}
     own = earned(learnt, played(learnt, "after", CONFIG), CONFIG)
-    assert own > earned(learnt, always, CONFIG) + 0.2
+    assert own > earned(learnt, always, CONFIG) + 0.15
     assert own > earned(learnt, never, CONFIG) + 0.2
 
 
