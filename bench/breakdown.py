@@ -73,8 +73,7 @@ def find_runs(names: Sequence[str], results: Path) -> list[Stored]:
     Raises:
         UserError: One is not there or not unique, or they are not of the same questions.
     """
-    stored, _ = read_all(results)
-    found = [_find(name, stored, results) for name in names]
+    found = [_find(name, results) for name in names]
     runs = list({run.record.id: run for run in found}.values())
     first = runs[0].record
     for run in runs[1:]:
@@ -92,10 +91,11 @@ def find_runs(names: Sequence[str], results: Path) -> list[Stored]:
     return runs
 
 
-def _find(name: str, stored: Sequence[Stored], results: Path) -> Stored:
+def _find(name: str, results: Path) -> Stored:
     folder = Path(name)
     if (folder / RECORD_FILE).is_file():
         return Stored(folder, read_record(folder / RECORD_FILE))
+    stored, _ = read_all(results)  # by id alone: a folder needs no look at all the others
     found = [run for run in stored if run.record.id.startswith(name)]
     if len({run.record.id for run in found}) != 1:
         ids = ", ".join(sorted({run.record.id for run in found}))

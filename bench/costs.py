@@ -69,8 +69,29 @@ class CostView:
 
     def on(self, index: int) -> str:
         """The fronts that a point stands on: a kind's name, "both", or "–" for none."""
-        names = [kind.name for kind, kept in zip(KINDS, self.fronts, strict=True) if index in kept]
-        return "both" if len(names) == len(KINDS) else "".join(names) or "–"
+        return on_fronts(self.fronts, index)
+
+
+def fronts_of(costs: Sequence[Sequence[float]], scores: Sequence[float]) -> tuple[tuple[int, ...], ...]:
+    """For each of `KINDS` the runs on the front of the score against it.
+
+    Args:
+        costs: Of each run, the costs of `KINDS` in their order.
+        scores: Of each run.
+
+    Returns:
+        Indices of runs, in order of rising cost.
+    """
+    return tuple(
+        tuple(front([(cost[place], score) for cost, score in zip(costs, scores, strict=True)]))
+        for place in range(len(KINDS))
+    )
+
+
+def on_fronts(fronts: Sequence[Sequence[int]], index: int) -> str:
+    """The fronts of `KINDS` that a run stands on: a kind's name, "both", or "–" for none."""
+    names = [kind.name for kind, kept in zip(KINDS, fronts, strict=True) if index in kept]
+    return "both" if len(names) == len(KINDS) else "".join(names) or "–"
 
 
 def cost_view(table: Table) -> CostView | None:
@@ -83,10 +104,7 @@ def cost_view(table: Table) -> CostView | None:
         Point(name, record.scores[metric], tuple(record.cost[kind.key] for kind in KINDS))
         for name, record in zip(unique_labels(records), records, strict=True)
     )
-    fronts = tuple(
-        tuple(front([(point.costs[place], point.score.mean) for point in points]))
-        for place in range(len(KINDS))
-    )
+    fronts = fronts_of([point.costs for point in points], [point.score.mean for point in points])
     return CostView(metric, points, fronts)
 
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragtrials.costs import KINDS, CostView, cost_view, gains
-from ragtrials.leaderboard import Ranked, Table, standings
+from ragtrials.leaderboard import Ranked, Table
 from ragtrials.plot_files import plot_names, plots_folder
 from ragtrials.progress import clock
 from ragtrials.reported import Reported, read_reported
 from ragtrials.results import RunRecord
-from ragtrials.stats import Estimate
 
 INTRODUCTION = """\
 # Leaderboard
@@ -34,19 +33,14 @@ cheap to dear. They compare means: whether two runs differ is for the ranks to s
 """
 
 
-def render(results: Path, output: Path) -> tuple[str, list[str]]:
-    """The leaderboard's text, and one line per record that could not be used.
+def page(tables: Sequence[Table], results: Path, output: Path) -> str:
+    """The leaderboard's text.
 
     Args:
+        tables: The standings of the results folder.
         results: Folder of the records.
         output: Where the page is going to stand. Links to plots are relative to it.
     """
-    tables, problems = standings(results)
-    return page(tables, results, output), problems
-
-
-def page(tables: Sequence[Table], results: Path, output: Path) -> str:
-    """The leaderboard's text from the standings of a results folder; arguments as for `render`."""
     reported = read_reported(results)
     sections = [
         _section(table, reported, _plot_link(plots_folder(results) / name, output))
@@ -98,7 +92,7 @@ def _row(entry: Ranked, scores: Sequence[str], front: list[str], reported: Seque
         str(entry.rank),
         entry.label,
         str(record.seed),
-        *(_interval(record.scores[name]) if name in record.scores else "–" for name in scores),
+        *(record.scores[name].percent if name in record.scores else "–" for name in scores),
         _percent(record.retrieval.get("gold_recall")),
         _percent(record.retrieval.get("answer_recall")),
         f"{cost['retrieval_calls']:.2f}",
@@ -146,10 +140,6 @@ def _training(record: RunRecord) -> str:
 def score_name(name: str) -> str:
     """How a score is called where people read."""
     return {"em": "EM", "f1": "F1"}.get(name, name)
-
-
-def _interval(estimate: Estimate) -> str:
-    return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
 def _percent(value: float | None) -> str:

@@ -50,15 +50,15 @@ def labels(records: Sequence[RunRecord]) -> list[str]:
         UserError: A record's command cannot be read.
     """
     made = []
-    for record in records:
-        family = [other for other in records if other.method == record.method]
-        theirs = [settings(other) for other in family]
+    asked = [settings(record) for record in records]
+    for record, own in zip(records, asked, strict=True):
+        family = [i for i, other in enumerate(records) if other.method == record.method]
         told = [
             f"{name}={' '.join(value.split())}"
-            for name, value in settings(record).items()
-            if any(other.get(name) != value for other in theirs)
+            for name, value in own.items()
+            if any(asked[i].get(name) != value for i in family)
         ]
-        if record.training is None and any(other.training is not None for other in family):
+        if record.training is None and any(records[i].training is not None for i in family):
             told.insert(0, "untrained")
         made.append(f"{record.method} ({', '.join(told)})" if told else record.method)
     return made

@@ -25,6 +25,11 @@ class Estimate:
     low: float
     high: float
 
+    @property
+    def percent(self) -> str:
+        """A fraction of 1 as people read it: "12.3 [10.1, 14.5]"."""
+        return f"{100 * self.mean:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+
 
 @dataclass(frozen=True, slots=True)
 class Trend:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ragtrials.methods._agent_penalties import OFFICIAL as OFFICIAL_PENALTIES
 from ragtrials.methods._agents_config import AgentsConfig, WarmStart
+from ragtrials.methods._smoke import SMOKE_UPDATE
 from ragtrials.training.kl import KlControl
 from ragtrials.training.ppo_settings import Ppo
 from ragtrials.training.settings import ALL_LINEAR, Lora, Optimisation
@@ -108,12 +109,12 @@ SMOKE = replace(
     passage_words=20,
     examples=4,
     warm_start=WarmStart(examples=3),
-    sft=Optimisation(lora=Lora(r=4), learning_rate=1e-3, batch_size=4, micro_batch=2, save_steps=1),
+    sft=SMOKE_UPDATE,
     ppo=replace(
         LAPTOP.ppo,
         steps=2,
         questions=2,
-        update=Optimisation(lora=Lora(r=4), learning_rate=1e-3, batch_size=4, micro_batch=2, save_steps=1),
+        update=SMOKE_UPDATE,
     ),
 )
 PROFILES: Mapping[str, AgentsConfig] = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ragtrials.data import Passage
 from ragtrials.methods._prompts import first_words
-from ragtrials.metrics.text import normalise
+from ragtrials.metrics.retrieval import answer_recall
 from ragtrials.program import Evidence
 
 NOTHING = "nothing was found"
@@ -32,5 +32,4 @@ def hit(aliases: Sequence[str], observation: str) -> bool:
     As in the paper's hit rate letters count, not words: "cat" is in "concatenation". An alias of which
     normalisation leaves nothing ("The") is nowhere; the released code finds it everywhere.
     """
-    text = normalise(observation)
-    return any(form in text for alias in aliases if (form := normalise(alias)))
+    return answer_recall([observation], aliases) > 0

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ragtrials.methods._smart_config import SmartConfig, WarmUp
+from ragtrials.methods._smoke import SMOKE_UPDATE
 from ragtrials.training.kl import KlControl
 from ragtrials.training.ppo_settings import Critic, Ppo
 from ragtrials.training.settings import ALL_LINEAR, Lora, Optimisation
@@ -92,12 +93,12 @@ SMOKE = replace(
     action_tokens=8,
     examples=4,
     warm_up=WarmUp(examples=4),
-    sft=Optimisation(lora=Lora(r=4), learning_rate=1e-3, batch_size=4, micro_batch=2, save_steps=1),
+    sft=SMOKE_UPDATE,
     ppo=replace(
         LAPTOP.ppo,
         steps=2,
         questions=2,
-        update=Optimisation(lora=Lora(r=4), learning_rate=1e-3, batch_size=4, micro_batch=2, save_steps=1),
+        update=SMOKE_UPDATE,
     ),
 )
 PROFILES: Mapping[str, SmartConfig] = {

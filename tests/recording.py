@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ragtrials.leaderboard import standings
+from ragtrials.leaderboard_page import page
 from ragtrials.results import SCHEMA, RunRecord, write_record
 from ragtrials.spec import RunSpec
 from ragtrials.stats import Estimate
@@ -29,6 +31,12 @@ def spec(method: str, task: str = "geo_hop", retriever: str | None = "bm25", **c
         chunk=10,
     )
     return replace(made, **changes)
+
+
+def render(results: Path, output: Path) -> tuple[str, list[str]]:
+    """The leaderboard's text of a results folder, and one line per record that could not be used."""
+    tables, problems = standings(results)
+    return page(tables, results, output), problems
 
 
 def save(

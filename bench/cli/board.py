@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ragtrials.cli.options import records_folder
 from ragtrials.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,13 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("results"),
-    show_default=True,
-    help="Folder of the records.",
-)
+@records_folder
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),

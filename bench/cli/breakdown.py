@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragtrials.cli.options import data_dir
+from ragtrials.cli.options import data_dir, records_folder
 from ragtrials.cli.show import table
 from ragtrials.errors import UserError
 
@@ -26,13 +26,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="A score or a cost of predictions.parquet, repeatable [default: retrieval_calls and f1].",
 )
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("results"),
-    show_default=True,
-    help="Where ids are looked for.",
-)
+@records_folder
 @data_dir
 @click.option(
     "--output",

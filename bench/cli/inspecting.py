@@ -9,25 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ragtrials.cli.options import corpus, data_dir, runs
+from ragtrials.cli.options import corpus, data_dir, records_folder, runs
 from ragtrials.errors import UserError
 
 if TYPE_CHECKING:
     from ragtrials.resources import Resources
 
 LISTS = ("methods", "tasks", "retrievers", "models", "suites", "runs", "checkpoints")
-_results = click.option(
-    "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("results"),
-    show_default=True,
-    help="Folder of the records.",
-)
 
 
 @click.command("list")
 @click.argument("what", type=click.Choice(LISTS))
-@_results
+@records_folder
 @runs
 def list_(what: str, results: Path, runs: Path) -> None:
     """List what there is of a kind.
@@ -90,7 +83,7 @@ def _summary(kind: type) -> str:
 )
 @click.option("--json", "as_json", is_flag=True, help="With --stats: a JSON list.")
 @corpus
-@_results
+@records_folder
 @data_dir
 def show(
     kind: str,

@@ -32,6 +32,13 @@ results_folder = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the records [default: the suite's, else results].",
 )
+records_folder = click.option(
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("results"),
+    show_default=True,
+    help="Folder of the records.",
+)
 resume = click.option(
     "--resume/--overwrite",
     "resume",
@@ -61,6 +68,13 @@ def conditions(command: F) -> F:
     for option in reversed(_CONDITIONS):
         command = option(command)
     return command
+
+
+def run_options(command: F) -> F:
+    """Add what every command takes that makes records: conditions, folders, and whether to go on."""
+    for option in (resume, runs, results_folder, data_dir):
+        command = option(command)
+    return conditions(command)
 
 
 def checkpoint_folder(otherwise: str) -> Callable[[F], F]:

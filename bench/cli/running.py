@@ -13,9 +13,7 @@ from ragtrials.cli.options import (
     conditions,
     data_dir,
     given,
-    results_folder,
-    resume,
-    runs,
+    run_options,
     to_evaluate,
 )
 from ragtrials.cli.outcomes import end, report
@@ -29,11 +27,7 @@ if TYPE_CHECKING:
 @click.argument("suite", required=False)
 @click.option("--method", "-m", "methods", multiple=True, help="A method (may be repeated).")
 @click.option("--task", "-t", "tasks", multiple=True, help="A task (may be repeated).")
-@conditions
-@data_dir
-@results_folder
-@runs
-@resume
+@run_options
 def run(
     suite: str | None,
     methods: tuple[str, ...],
@@ -71,11 +65,7 @@ def run(
 @click.argument("method")
 @click.argument("task")
 @checkpoint_folder("the untrained model")
-@conditions
-@data_dir
-@results_folder
-@runs
-@resume
+@run_options
 def evaluate(
     method: str,
     task: str,

@@ -36,10 +36,8 @@ def print_standings(tables: Sequence[Table], ids: Collection[str]) -> None:
         if not any(record.id in ids for record in standing.records):
             continue
         first = standing.records[0]
-        searched = (
-            f"{standing.retriever} over {standing.corpus}" if standing.corpus != "none" else "no retrieval"
-        )
-        click.echo(f"\n{first.task} ({first.split}, {first.sample} questions), {first.model}, {searched}")
+        what = searched(standing.retriever, standing.corpus)
+        click.echo(f"\n{first.task} ({first.split}, {first.sample} questions), {first.model}, {what}")
         click.echo(table(_HEADER, [_row(entry) for entry in standing.rows]))
     click.echo()
 
@@ -63,6 +61,9 @@ def _row(entry: Ranked) -> list[str]:
 
 def interval(score: Estimate | None) -> str:
     """A score in percent with its 95 % interval; a dash if there is none."""
-    if score is None:
-        return "–"
-    return f"{100 * score.mean:.1f} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+    return "–" if score is None else score.percent
+
+
+def searched(retriever: str, corpus: str) -> str:
+    """What runs searched, and how; "none" names what a method without retrieval has of either."""
+    return f"{retriever} over {corpus}" if corpus != "none" else "no retrieval"

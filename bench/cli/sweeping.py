@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragtrials.cli.options import (
-    checkpoint_folder,
-    conditions,
-    data_dir,
-    given,
-    results_folder,
-    resume,
-    runs,
-    to_evaluate,
-)
+from ragtrials.cli.options import checkpoint_folder, given, run_options, to_evaluate
 from ragtrials.cli.outcomes import end, report
-from ragtrials.cli.show import interval, table
+from ragtrials.cli.show import interval, searched, table
 
 if TYPE_CHECKING:
     from ragtrials.results import RunRecord
@@ -42,11 +33,7 @@ _HEADER = ("EM", "F1", "acc", "retr/q", "prompt/q", "gen/q", "front")
 )
 @click.option("--name", default="sweep", show_default=True, help="The suite that the records belong to.")
 @checkpoint_folder("train where a method is trained")
-@conditions
-@data_dir
-@results_folder
-@runs
-@resume
+@run_options
 def sweep(
     method: str,
     task: str,
@@ -113,9 +100,7 @@ def _heading(records: Sequence[RunRecord]) -> str:
     views: list[Callable[[RunRecord], str]] = [
         lambda record: f"{record.split}, {record.sample} questions",
         lambda record: record.model,
-        lambda record: (
-            f"{record.retriever} over {record.corpus}" if record.corpus != "none" else "no retrieval"
-        ),
+        lambda record: searched(record.retriever, record.corpus),
     ]
     shared = [view(records[0]) for view in views if len({view(record) for record in records}) == 1]
     return ", ".join([f"{records[0].method} on {records[0].task}", *shared])
@@ -143,15 +128,13 @@ def _cells(outcome: Outcome) -> list[str]:
 
 def _fronts(records: Sequence[RunRecord | None]) -> list[str]:
     """For each run, which costs put it on the Pareto front of F1; runs without an F1 are on none."""
-    from ragtrials.pareto import front
+    from ragtrials.costs import KINDS, fronts_of, on_fronts
 
-    judged = [(i, record) for i, record in enumerate(records) if record is not None and "f1" in record.scores]
-    fronts = [
-        {judged[i][0] for i in front([(record.cost[cost], record.scores["f1"].mean) for _, record in judged])}
-        for cost in ("retrieval_calls", "prompt_tokens")
-    ]
-    marks = {(True, True): "both", (True, False): "retrievals", (False, True): "tokens", (False, False): "–"}
-    return [marks[i in fronts[0], i in fronts[1]] for i in range(len(records))]
+    judged = {i: record for i, record in enumerate(records) if record is not None and "f1" in record.scores}
+    costs = [[record.cost[kind.key] for kind in KINDS] for record in judged.values()]
+    fronts = fronts_of(costs, [record.scores["f1"].mean for record in judged.values()])
+    marks = {i: on_fronts(fronts, place) for place, i in enumerate(judged)}
+    return [marks.get(i, "–") for i in range(len(records))]
 
 
 COMMANDS = (sweep,)

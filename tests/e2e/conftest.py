@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fakes import hotpot_folder
 from tiny import build_tiny_model
 
 
@@ -14,3 +15,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "tiny"
     build_tiny_model(folder)
     return folder
+
+
+@pytest.fixture
+def here(tmp_path: Path, fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder, an empty cache, and a made-up hotpotqa."""
+    monkeypatch.delenv("RAGTRIALS_DATA", raising=False)
+    hotpot_folder(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

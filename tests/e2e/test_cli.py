@@ -11,19 +11,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from fakes import hotpot_folder, hotpot_record
+from fakes import hotpot_record
 
 from ragtrials.cli import main
 from ragtrials.training.run import TrainRun
-
-
-@pytest.fixture
-def here(tmp_path: Path, fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder, an empty cache, and a made-up hotpotqa."""
-    monkeypatch.delenv("RAGTRIALS_DATA", raising=False)
-    hotpot_folder(tmp_path / "data")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def call(*words: object) -> Result:

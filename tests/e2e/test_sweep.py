@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from fakes import hotpot_folder
 
 from ragtrials import runner
 from ragtrials.cli import main
@@ -19,15 +18,6 @@ from ragtrials.results import RunRecord
 from ragtrials.stats import Estimate
 
 HEADER = ["EM", "F1", "acc", "retr/q", "prompt/q", "gen/q", "front"]
-
-
-@pytest.fixture
-def here(tmp_path: Path, fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder, an empty cache, and a made-up hotpotqa."""
-    monkeypatch.delenv("RAGTRIALS_DATA", raising=False)
-    hotpot_folder(tmp_path / "data")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def sweep(*words: object) -> Result:

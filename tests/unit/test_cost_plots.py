@@ -7,13 +7,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from recording import save
+from recording import render, save
 
 from ragtrials.cost_plots import draw_costs
 from ragtrials.costs import CostView, cost_view
 from ragtrials.errors import UserError
 from ragtrials.leaderboard import Table, standings
-from ragtrials.leaderboard_page import render
 from ragtrials.plot_files import mark, mark_of, orphans, outdated, plot_names, plots_folder
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,11 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from recording import save
+from recording import render, save
 
 from ragtrials.errors import UserError
 from ragtrials.leaderboard import standings
-from ragtrials.leaderboard_page import render
 
 GOOD = [1.0] * 12
 POOR = [0.0] * 12

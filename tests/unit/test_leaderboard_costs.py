@@ -6,12 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from recording import save
+from recording import render, save
 
 from ragtrials.cli.show import print_standings
 from ragtrials.costs import cost_view, gains
 from ragtrials.leaderboard import standings
-from ragtrials.leaderboard_page import render
 
 # (options, F1 of each question, retrievals, prompt tokens) of a method's family.
 FAMILY = (
