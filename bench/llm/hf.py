@@ -260,7 +260,9 @@ class HFEngine:
         logprobs = torch.stack(chooser.logprobs, dim=1).tolist() if decoding.logprobs else [None] * len(batch)
         seen = torch.stack(chooser.seen, dim=1).tolist() if watched else [[]] * len(batch)
         completions = [
-            self._completion(job, decoding, frozenset(ends), dict(zip(watched, decoding.watch, strict=True)), *row)
+            self._completion(
+                job, decoding, frozenset(ends), dict(zip(watched, decoding.watch, strict=True)), *row
+            )
             for job, *row in zip(batch, rows, lengths, logprobs, seen, strict=True)
         ]
         if self.tap:

@@ -24,7 +24,6 @@ _ARCHITECTURE = ("model_type", "hidden_size", "num_hidden_layers")
 # the base model, which other roles share, or need more than a forward pass.
 _BEYOND_LORA = (
     "modules_to_save",
-    "trainable_token_indices",
     "target_parameters",
     "layer_replication",
     "alora_invocation_tokens",
@@ -67,7 +66,7 @@ def check_policy(role: str, folder: Path, base: ResolvedModel) -> None:
     if not folder.is_dir():
         raise UserError(f"{where} is no folder; pass one that a training run has written")
     if is_adapter(folder):
-        _check_adapter(where, folder)
+        _check_adapter(where, folder, base)
     elif (folder / "config.json").is_file():
         check_folder(folder)
         _check_architecture(where, folder, base)
@@ -78,12 +77,14 @@ def check_policy(role: str, folder: Path, base: ResolvedModel) -> None:
         )
 
 
-def _check_adapter(where: str, folder: Path) -> None:
+def _check_adapter(where: str, folder: Path, base: ResolvedModel) -> None:
     config = read_json(folder / ADAPTER_CONFIG)
     kind = config.get("peft_type") if isinstance(config, dict) else None
     if kind != "LORA":
         raise UserError(f"{where}/{ADAPTER_CONFIG}: peft_type is {kind!r}, not 'LORA'; pass a LoRA adapter")
     beyond = [name for name in _BEYOND_LORA if config.get(name)]
+    if config.get("trainable_token_indices") and not base.tokens:
+        beyond.append("trainable_token_indices")  # of tokens that nobody added to the base model
     if config.get("bias", "none") != "none":
         beyond.append("bias")
     if config.get("init_lora_weights") not in _PLAIN_INITS:

@@ -113,11 +113,13 @@ class PromptBuilder:
 
     @cached_property
     def turn_end(self) -> int:
-        """The id of the token that ends the assistant's turn, as the chat template writes it.
+        """The id of the token that ends the assistant's turn, as the chat template writes it; else the EOS.
 
         Raises:
             UserError: The template ends a turn with plain text, and the tokenizer has no end token.
         """
+        if not self._tokenizer.chat_template:
+            return self._eos()
         said = "Yes"
         chat = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": said}]
         rendered = self._render(chat, add_generation_prompt=False)
@@ -125,6 +127,9 @@ class PromptBuilder:
         for token in self._tokenizer(after, add_special_tokens=False).input_ids:
             if token in special_tokens(self._tokenizer):
                 return int(token)
+        return self._eos()
+
+    def _eos(self) -> int:
         if self._tokenizer.eos_token_id is None:
             raise UserError(
                 f"model {self._model} has no token that ends a turn: it cannot be trained to stop"

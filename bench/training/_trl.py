@@ -16,6 +16,8 @@ from typing import Any
 
 from datasets import Dataset
 from datasets.utils.logging import disable_progress_bar
+from peft.utils import AuxiliaryTrainingWrapper
+from torch.nn.functional import cross_entropy
 from transformers import PrinterCallback, ProgressCallback, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
@@ -80,9 +82,33 @@ def run_sft(
     def trainer() -> SFTTrainer:
         config = SFTConfig(**_arguments(setup, len(rows), held_out), max_length=None, packing=False)
         data = _data(rows, held_out, setup)
-        return SFTTrainer(model=model, args=config, processing_class=tokenizer, **data)
+        kind = _OutputEmbeddingsSFTTrainer if _trains_output_embeddings(model) else SFTTrainer
+        return kind(model=model, args=config, processing_class=tokenizer, **data)
 
     return _run(trainer, setup)
+
+
+def _trains_output_embeddings(model: Any) -> bool:
+    """Whether an adapter changes rows of the output layer: those of added control tokens."""
+    return isinstance(model.get_output_embeddings(), AuxiliaryTrainingWrapper)
+
+
+class _OutputEmbeddingsSFTTrainer(SFTTrainer):  # type: ignore[misc]
+    """An `SFTTrainer` that calls the output layer: trl multiplies by its weights, past what an adapter adds."""
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The mean over labelled tokens; their logits alone stand in memory."""
+        inner = self.accelerator.unwrap_model(model).get_base_model()
+        reads = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        hidden = inner.base_model(**reads, use_cache=False).last_hidden_state[:, :-1]
+        labels = inputs["labels"][:, 1:]
+        learnt = labels != -100
+        logits = inner.get_output_embeddings()(hidden[learnt]).float()
+        total = cross_entropy(logits, labels[learnt], reduction="sum")
+        loss = total / (learnt.sum() if num_items_in_batch is None else num_items_in_batch)
+        return (loss, {"loss": loss}) if return_outputs else loss
 
 
 class _EncodedDPOTrainer(DPOTrainer):  # type: ignore[misc]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ragtrials.program import Completion, Message
+from ragtrials.program import Completion, Evidence, Message, Part
 
 if TYPE_CHECKING:
     from ragtrials.llm.prompts import PromptBuilder
@@ -20,12 +20,13 @@ class Demonstration:
         messages: The prompt, as a method's program renders it.
         completion: The target. Of a `Completion` that ended its turn the very ids that were sampled are
             trained on. A text, and a sample that a stop string or the length ended, is tokenised as what
-            follows the prompt, and the end of the turn is put behind it.
+            follows the prompt, and the end of the turn is put behind it. Parts are a text with control
+            tokens, and with evidence, which the model reads but does not learn to write: no loss is on it.
         role: The agent that should say it.
     """
 
     messages: tuple[Message, ...]
-    completion: str | Completion
+    completion: str | Completion | tuple[Part, ...]
     role: str = "generator"
 
 
@@ -55,9 +56,23 @@ class RowEncoder:
 
     def sft(self, row: Demonstration) -> dict[str, list[int]]:
         """`input_ids` and `labels` of trl's SFTTrainer: the loss is on the completion and its end alone."""
-        (target,) = self._completions(row.completion)
+        if isinstance(row.completion, tuple):
+            target, labels = self._parts(row.completion)
+        else:
+            (target,) = self._completions(row.completion)
+            labels = target
         prompt = self._prompt(row.messages, len(target))
-        return {"input_ids": prompt + target, "labels": [-100] * len(prompt) + target}
+        return {"input_ids": prompt + target, "labels": [-100] * len(prompt) + labels}
+
+    def _parts(self, parts: Sequence[Part]) -> tuple[list[int], list[int]]:
+        """The ids of parts with the end of the turn, and their labels: none on evidence."""
+        end = self.prompts.turn_end
+        ids: list[int] = []
+        labels: list[int] = []
+        for part, encoded in zip(parts, self.prompts.encode_parts(parts), strict=True):
+            ids += encoded
+            labels += [-100] * len(encoded) if isinstance(part, Evidence) else encoded
+        return [*ids, end], [*labels, end]
 
     def dpo(self, row: Preference) -> dict[str, list[int]]:
         """`prompt_ids`, `chosen_ids` and `rejected_ids` of trl's DPOTrainer."""
