@@ -31,7 +31,15 @@ class Token:
     name: str
 
 
-Part: TypeAlias = str | Evidence | Token
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What the model said earlier in the open turn, by the very ids that it chose, and as text."""
+
+    ids: tuple[int, ...]
+    text: str
+
+
+Part: TypeAlias = str | Evidence | Token | Sampled
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class Message:
 def _spelled(part: Part) -> str:
     if isinstance(part, str):
         return part
-    return part.text if isinstance(part, Evidence) else part.name
+    return part.name if isinstance(part, Token) else part.text
 
 
 def system(*content: str | Evidence) -> Message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -183,6 +183,7 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
             max_prompt_tokens=conditions.max_prompt_tokens,
             retriever=retriever,
             load_engine=lambda policies: resources.engine(conditions, policies, plan.method.tokens),
+            load_other=lambda model: resources.engine(replace(conditions, model=model)),
             free_engine=resources.free_engine,
             scores=plan.task.score,
             main_metric=plan.task.card.main_metric,

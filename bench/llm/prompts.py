@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from ragtrials.errors import RunFailure, UserError
-from ragtrials.program import Evidence, Message, Part, Token
+from ragtrials.program import Evidence, Message, Part, Sampled, Token
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -146,6 +146,8 @@ class PromptBuilder:
         for part in parts:
             if isinstance(part, Token):
                 encoded.append((self.token_id(part.name),))
+            elif isinstance(part, Sampled):
+                encoded.append(part.ids)
             else:
                 encoded.append(self.encode_text(part if isinstance(part, str) else part.text))
         return encoded

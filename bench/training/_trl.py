@@ -94,7 +94,7 @@ def _trains_output_embeddings(model: Any) -> bool:
 
 
 class _OutputEmbeddingsSFTTrainer(SFTTrainer):  # type: ignore[misc]
-    """An `SFTTrainer` that calls the output layer: trl multiplies by its weights, past what an adapter adds."""
+    """An `SFTTrainer` that calls the output layer: trl multiplies by its weights, past an adapter's part."""
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
