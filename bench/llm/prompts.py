@@ -160,7 +160,7 @@ class PromptBuilder:
         """
         if name not in self._specials:
             raise UserError(
-                f"model {self._model} has no control token {name!r}: train the method that needs it, or pass "
+                f"model {self._model} has no control token {name!r}: name it in the method's `tokens`, or pass "
                 "a model that has it"
             )
         return self._specials[name]

@@ -99,15 +99,22 @@ class _OutputEmbeddingsSFTTrainer(SFTTrainer):  # type: ignore[misc]
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """The mean over labelled tokens; their logits alone stand in memory."""
-        inner = self.accelerator.unwrap_model(model).get_base_model()
-        reads = {name: inputs[name] for name in ("input_ids", "attention_mask")}
-        hidden = inner.base_model(**reads, use_cache=False).last_hidden_state[:, :-1]
+        """The mean over labelled tokens, and their accuracy.
+
+        The model itself is called, so that whatever it does with its logits is done here, too. They stand in
+        memory for the columns of the batch that hold a label.
+        """
         labels = inputs["labels"][:, 1:]
-        learnt = labels != -100
-        logits = inner.get_output_embeddings()(hidden[learnt]).float()
-        total = cross_entropy(logits, labels[learnt], reduction="sum")
-        loss = total / (learnt.sum() if num_items_in_batch is None else num_items_in_batch)
+        columns = (labels != -100).any(dim=0).nonzero().flatten()
+        reads = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        logits = model(**reads, use_cache=False, logits_to_keep=columns).logits
+        kept = labels[:, columns]
+        learnt = kept != -100
+        said, right = logits[learnt].float(), kept[learnt]
+        total = cross_entropy(said, right, reduction="sum")
+        loss = total / (len(right) if num_items_in_batch is None else num_items_in_batch)
+        accuracy = (said.argmax(dim=-1) == right).float().mean().item()
+        self._metrics["train" if self.model.training else "eval"]["mean_token_accuracy"].append(accuracy)
         return (loss, {"loss": loss}) if return_outputs else loss
 
 

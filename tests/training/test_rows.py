@@ -12,7 +12,7 @@ from ragtrials.errors import RunFailure, UserError
 from ragtrials.llm.loading import load_tokenizer
 from ragtrials.llm.models import resolve_model
 from ragtrials.llm.prompts import PromptBuilder
-from ragtrials.program import Completion, Evidence, Generate, Message, system, user
+from ragtrials.program import Completion, Evidence, Generate, Message, plain_text, system, user
 from ragtrials.training.rows import Demonstration, Preference, RowEncoder, tokens_of
 
 CHAT = (system("Answer."), user("Where was he born?"))
@@ -109,9 +109,18 @@ def test_without_any_end_nothing_can_be_trained(tmp_path: Path) -> None:
         rows.sft(Demonstration(CHAT, "yes"))
 
 
-def test_a_tokenizer_without_a_chat_template_is_refused(tmp_path: Path) -> None:
+def test_a_chat_without_a_chat_template_is_refused(tmp_path: Path) -> None:
+    rows = encoder(build_tiny_model(tmp_path, chat_template=None))
     with pytest.raises(UserError, match="has no chat template"):
-        encoder(build_tiny_model(tmp_path, chat_template=None))
+        rows.sft(Demonstration(CHAT, "in Berlin"))
+
+
+def test_plain_text_without_a_chat_template_ends_with_the_eos(tmp_path: Path) -> None:
+    rows = encoder(build_tiny_model(tmp_path, chat_template=None))
+    row = rows.sft(Demonstration((plain_text("Where?\n"),), "in Berlin"))
+    target = [*ids_of(rows, "in Berlin"), special(rows, "<|im_end|>")]
+    assert row["input_ids"] == ids_of(rows, "Where?\n") + target
+    assert row["labels"] == [-100] * len(ids_of(rows, "Where?\n")) + target
 
 
 def test_a_sample_that_ended_its_turn_is_trained_on_as_it_is(rows: RowEncoder) -> None:
