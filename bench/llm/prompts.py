@@ -85,10 +85,21 @@ class PromptBuilder:
             RunFailure: The prompt does not fit without any evidence.
             UserError: The chat template refuses the messages.
         """
+        return self._fitted(messages, max_tokens)[1]
+
+    def fit(self, messages: Sequence[Message], max_tokens: int) -> list[Message]:
+        """The chat whose ids `build` gives: with the evidence that the prompt holds, and no more.
+
+        Raises:
+            RunFailure, UserError: As `build`.
+        """
+        return self._fitted(messages, max_tokens)[0]
+
+    def _fitted(self, messages: Sequence[Message], max_tokens: int) -> tuple[list[Message], Prompt]:
         messages = [self._plain(message) for message in messages]
         whole = self._encode(messages)
         if len(whole) <= max_tokens:
-            return Prompt(whole)
+            return messages, Prompt(whole)
         evidence = [part.text for m in messages for part in m.content if isinstance(part, Evidence)]
         cuts = {text: self._cuts(text) for text in evidence}
         bare = self._encode(_capped(messages, cuts, 0))
@@ -105,7 +116,7 @@ class PromptBuilder:
             best = self._encode(_capped(messages, cuts, cap))
         while len(longer := self._encode(_capped(messages, cuts, cap + 1))) <= max_tokens:
             cap, best = cap + 1, longer
-        return Prompt(best, len(whole) - len(best))
+        return _capped(messages, cuts, cap), Prompt(best, len(whole) - len(best))
 
     def encode_text(self, text: str) -> tuple[int, ...]:
         """The ids of plain text that follows a prompt: no BOS, no special tokens."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def method_of(kind: Any) -> Any:
-    """The method under its smallest settings."""
-    return kind(kind.PROFILES["smoke"])
+    """The method under its smallest settings, but with whole passages."""
+    config = kind.PROFILES["smoke"]
+    return kind(replace(config, passage_words=None) if hasattr(config, "passage_words") else config)
 
 
 def many_es(answer: str, example: Example) -> float:
