@@ -43,8 +43,8 @@ class Mix:
     Attributes:
         unretrieved: Share of the rows without retrieval that are kept.
         partial: How often a relevant passage that supports the answer in part is taken, if none does fully.
-        unsupported: How often a relevant passage that does not support it is taken, if none does at all;
-            otherwise an irrelevant one.
+        unsupported: Likewise a relevant passage that does not support it, if none of the others was taken;
+            after that it is an irrelevant one. Where there is no irrelevant one, the best there is.
     """
 
     unretrieved: float = 0.4
@@ -65,6 +65,7 @@ class SelfConfig:
         k: Passages of a retrieval; each is read by itself.
         mode: "adaptive" retrieves if the model wants to; "always" and "never" do not ask it.
         delta: Under "adaptive", it retrieves if p(Retrieval) / (p(Retrieval) + p(No Retrieval)) is above it.
+            Under decoding "long" it decides in every mode whether more passages follow a segment.
         weights: What the parts of a segment's score weigh.
         decoding: "short" answers in one segment, "long" in several, by a beam over segments.
         beam: Under "long", answers that are followed.

@@ -13,7 +13,6 @@ from ragtrials.methods._self_prompts import generator_prompt, passage_part
 from ragtrials.methods._self_tokens import (
     FULL,
     IRRELEVANT,
-    IS_USE,
     NO_RETRIEVAL,
     NONE,
     PARTIAL,
@@ -79,28 +78,45 @@ class GeneratorData:
     ) -> None:
         self._label, self._mix, self._form, self._words, self._seed = label, mix, form, words, seed
         self.statistics: dict[str, int] = dict.fromkeys(
-            ("unretrieved", "unretrieved_left_out", "fully", "partially", "unsupported", "irrelevant"), 0
+            (
+                "unretrieved",
+                "unretrieved_left_out",
+                "fully",
+                "partially",
+                "unsupported",
+                "irrelevant",
+                "unlabelled",
+            ),
+            0,
         )
 
     def rows(self, examples: Sequence[Example], found: Found) -> list[Demonstration]:
-        """A row for each question: with a passage if it needs one, else without (appendix A.1)."""
+        """A row for each question: with a passage if it needs one, else without (appendix A.1).
+
+        Questions whose labels cannot be read, and those that need a passage where none was found, have none.
+        """
         needs = self._label("needs", [Inquiry("retrieve", e) for e in examples])
         uses = self._label("uses", [Inquiry("utility", e, e.target) for e in examples])
-        needing = [e for e, need in zip(examples, needs, strict=True) if need == RETRIEVAL and found[e.id]]
-        judged = self._judge(needing, found)
+        judged = self._judge([e for e, need in zip(examples, needs, strict=True) if need == RETRIEVAL], found)
         rows = []
-        for example, use in zip(examples, uses, strict=True):
-            if example.id in judged:
+        for example, need, use in zip(examples, needs, uses, strict=True):
+            said: tuple[Part, ...] | None = None
+            if use is None or need is None or (need == RETRIEVAL and not judged[example.id]):
+                self.statistics["unlabelled"] += 1
+            elif need == RETRIEVAL:
                 said = self._retrieved(example, judged[example.id])
-            elif self._draw("unretrieved", example) < self._mix.unretrieved:
-                self.statistics["unretrieved"] += 1
-                said = (Token(NO_RETRIEVAL), example.target)
             else:
-                self.statistics["unretrieved_left_out"] += 1
-                continue
-            prompt = generator_prompt(example.question, self._form)
-            rows.append(Demonstration(prompt, (*said, Token(use or IS_USE[-1]))))
+                said = self._unretrieved(example)
+            if said is not None and use is not None:
+                prompt = generator_prompt(example.question, self._form)
+                rows.append(Demonstration(prompt, (*said, Token(use))))
         return rows
+
+    def _unretrieved(self, example: Example) -> tuple[Part, ...] | None:
+        """The answer without a passage, or by chance nothing."""
+        kept = self._draw("unretrieved", example) < self._mix.unretrieved
+        self.statistics["unretrieved" if kept else "unretrieved_left_out"] += 1
+        return (Token(NO_RETRIEVAL), example.target) if kept else None
 
     def _judge(self, examples: Sequence[Example], found: Found) -> dict[str, list[Judged]]:
         """The passages of questions with their labels, by the example's id, where these could be read."""
@@ -113,7 +129,7 @@ class GeneratorData:
             support = next(supports) if label == RELEVANT else None
             if label is not None and (label == IRRELEVANT or support is not None):
                 judged[example.id].append(Judged(passage, label, support))
-        return {i: passages for i, passages in judged.items() if passages}
+        return judged
 
     def _retrieved(self, example: Example, judged: Sequence[Judged]) -> tuple[Part, ...]:
         """The answer behind one of the passages, the best that there is, or by chance a worse one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ragtrials.data import Example, Passage
@@ -138,11 +137,10 @@ def by_critic(run: TrainRun, words: int | None) -> Labeller:
             request = Generate(inquiry.messages(words), CRITIC, max_new_tokens=1, watch=watch)
             asked.append((inquiry.example.id, request, 0))
         replies = run.ask(name, asked)
-        found: list[str | None] = []
-        for (_, request, _), reply in zip(asked, replies, strict=True):
-            likely = dict(zip(request.watch, reply.watched[0], strict=True))
-            found.append(max(likely, key=lambda token: likely.get(token, -inf)))
-        return found
+        return [
+            max(zip(reply.watched[0], request.watch, strict=True))[1]
+            for (_, request, _), reply in zip(asked, replies, strict=True)
+        ]
 
     return labels
 

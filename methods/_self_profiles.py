@@ -9,9 +9,9 @@ from ragtrials.methods._self_config import Labels, Mix, SelfConfig
 from ragtrials.training.settings import ALL_LINEAR, Lora, Optimisation
 
 # Appendix B and the released scripts, for Llama-2-7B: generator 3 epochs, 128 rows a step, learning rate
-# 2e-5, linear, warm-up 0.03; critic 3 epochs, 16 rows, 2e-5, cosine, warm-up 0.01. All weights are tuned there; an
-# adapter takes a learning rate ten times as high. PopQA reads ten passages, other sets five; delta 0.2,
-# weights 1, 1, 0.5; 100 new tokens.
+# 2e-5, linear, warm-up 0.03; critic 3 epochs, 16 rows, 2e-5, cosine, warm-up 0.01. All weights are tuned
+# there; an adapter takes a learning rate ten times as high. PopQA reads ten passages, other sets five; delta
+# 0.2, weights 1, 1, 0.5; 100 new tokens.
 _ADAPTER = Lora(r=64, alpha=128, targets=ALL_LINEAR)
 PAPER = SelfConfig(
     critic=Optimisation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 
 from ragtrials.methods._self_tokens import (
@@ -18,7 +18,7 @@ from ragtrials.methods._self_tokens import (
     RELEVANT,
     RETRIEVAL,
 )
-from ragtrials.program import Completion
+from ragtrials.program import Completion, Mark
 
 UTILITY_WEIGHTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 
@@ -90,8 +90,23 @@ def segment_score(segment: Completion, watch: Sequence[str], weights: Weights) -
 
 
 def probabilities(segment: Completion, place: int, watch: Sequence[str]) -> dict[str, float]:
-    """The probabilities of the watched tokens at a place."""
+    """The probabilities of the watched tokens at one of its tokens."""
     return {name: exp(value) for name, value in zip(watch, segment.watched[place], strict=True)}
+
+
+def joined(segment: Completion, rest: Completion) -> Completion:
+    """A segment and what was generated behind it, as if it had been generated at once."""
+    assert segment.logprobs is not None
+    assert rest.logprobs is not None
+    return replace(
+        rest,
+        text=f"{segment.text.rstrip()} {rest.text.lstrip()}".strip(),
+        token_ids=segment.token_ids + rest.token_ids,
+        prompt_ids=segment.prompt_ids,
+        logprobs=segment.logprobs + rest.logprobs,
+        watched=segment.watched + rest.watched,
+        marks=(*segment.marks, *(Mark(len(segment.token_ids) + m.place, m.name) for m in rest.marks)),
+    )
 
 
 def _share(p: Mapping[str, float], of: Sequence[str], among: Sequence[str]) -> float:

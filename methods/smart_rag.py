@@ -63,8 +63,8 @@ class SmartRAG(Method):
             "a retriever over the task's corpus; the paper asks a web search that no longer exists",
             "when the quota is used up the answer's tag is written for the policy, as in Algorithm 1; the "
             "released code drops the first word of whatever comes",
-            "the warm-up's labels are a reconstruction: what the untrained model answers by itself is shown as "
-            "an answer, else as a search, in equal parts (appendix A.2 was not at hand)",
+            "the warm-up's labels are a reconstruction: what the untrained model answers by itself is shown "
+            "as an answer, else as a search, in equal parts (appendix A.2 was not at hand)",
             "the warm-up's queries come from rules or from the model, not from GPT-3.5",
             "with a quota above 1 the warm-up searches again where an observation lacks the answer",
             "PPO's usual pessimistic minimum; the released code keeps its clipped branch alone",

@@ -171,8 +171,8 @@ class PromptBuilder:
         """
         if name not in self._specials:
             raise UserError(
-                f"model {self._model} has no control token {name!r}: name it in the method's `tokens`, or pass "
-                "a model that has it"
+                f"model {self._model} has no control token {name!r}: name it in the method's `tokens`, or "
+                "pass a model that has it"
             )
         return self._specials[name]
 

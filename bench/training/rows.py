@@ -65,7 +65,7 @@ class RowEncoder:
     def _parts(self, messages: tuple[Message, ...], parts: tuple[Part, ...]) -> dict[str, list[int]]:
         """A row whose completion is parts: no loss is on evidence, which is shortened as in evaluation.
 
-        There the model continues behind the part that closes the last evidence, a tag: up to it all is prompt.
+        There the model continues behind the tag that closes the last evidence: up to it, all is prompt.
         """
         given = max((at + 2 for at, part in enumerate(parts) if isinstance(part, Evidence)), default=0)
         rest, end = parts[given:], self.prompts.turn_end

@@ -12,7 +12,17 @@ from ragtrials.errors import RunFailure, UserError
 from ragtrials.llm.loading import load_tokenizer
 from ragtrials.llm.models import resolve_model
 from ragtrials.llm.prompts import PromptBuilder
-from ragtrials.program import Completion, Evidence, Generate, Message, Token, assistant, plain_text, system, user
+from ragtrials.program import (
+    Completion,
+    Evidence,
+    Generate,
+    Message,
+    Token,
+    assistant,
+    plain_text,
+    system,
+    user,
+)
 from ragtrials.training.rows import Demonstration, Preference, RowEncoder, tokens_of
 
 CHAT = (system("Answer."), user("Where was he born?"))
