@@ -83,8 +83,6 @@ def _check_adapter(where: str, folder: Path, base: ResolvedModel) -> None:
     if kind != "LORA":
         raise UserError(f"{where}/{ADAPTER_CONFIG}: peft_type is {kind!r}, not 'LORA'; pass a LoRA adapter")
     beyond = [name for name in _BEYOND_LORA if config.get(name)]
-    if config.get("trainable_token_indices") and not base.tokens:
-        beyond.append("trainable_token_indices")  # of tokens that nobody added to the base model
     if config.get("bias", "none") != "none":
         beyond.append("bias")
     if config.get("init_lora_weights") not in _PLAIN_INITS:
@@ -94,11 +92,28 @@ def _check_adapter(where: str, folder: Path, base: ResolvedModel) -> None:
             f"{where}/{ADAPTER_CONFIG}: {beyond[0]} is {config[beyond[0]]!r}, which reaches beyond the "
             "adapter's own layers; train with that setting at its default, or save the merged model in full"
         )
+    if indices := config.get("trainable_token_indices"):
+        _check_tokens(where, indices, base)
     if not (folder / ADAPTER_WEIGHTS).is_file():
         raise UserError(f"{where}: {ADAPTER_WEIGHTS} is missing; save the adapter again with save_pretrained")
     check_safetensors(folder / ADAPTER_WEIGHTS)
     if importlib.util.find_spec("peft") is None:
         raise UserError(f"{where} is a LoRA adapter, which needs peft: install it with `pip install peft`")
+
+
+def _check_tokens(where: str, indices: Any, base: ResolvedModel) -> None:
+    """Hold that an adapter trains embeddings of the very control tokens that were added to the base model."""
+    added: tuple[int, ...] = ()
+    if base.tokens:
+        from ragtrials.llm.loading import added_ids  # imports torch
+
+        added = added_ids(base)
+    tables = list(indices.values()) if isinstance(indices, dict) else [indices]
+    if not added or any(sorted(table) != list(added) for table in tables):
+        raise UserError(
+            f"{where}/{ADAPTER_CONFIG}: trainable_token_indices are of other tokens than the {len(added)} "
+            f"that are added to model {base.name}; pass an adapter of this method and model"
+        )
 
 
 def _check_architecture(where: str, folder: Path, base: ResolvedModel) -> None:
