@@ -15,7 +15,7 @@ from ragtrials.methods._self_tokens import (
     RELEVANT,
     RETRIEVAL,
 )
-from ragtrials.metrics.retrieval import answer_recall
+from ragtrials.metrics.retrieval import dpr_answer_recall
 
 
 def retrieve_label(known: bool) -> str:
@@ -43,4 +43,4 @@ def utility_label(f1: float) -> str:
 
 def holds(passage: Passage, answers: Sequence[str]) -> bool:
     """Whether the words of one of the answers stand side by side in the passage or its title."""
-    return answer_recall([f"{passage.title}\n{passage.text}"], answers) > 0
+    return dpr_answer_recall([f"{passage.title}\n{passage.text}"], answers) > 0
