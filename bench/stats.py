@@ -1,4 +1,4 @@
-"""Intervals, paired tests and trends, seeded.
+"""Intervals, paired tests, trends and correlations, seeded.
 
 The random bits come from `random.Random(seed).randbytes`, whose stream Python keeps stable, so a
 number does not change with the version of numpy.
@@ -36,6 +36,19 @@ class Trend:
     """
 
     slope: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Whether one quantity rises or falls with another.
+
+    Attributes:
+        rho: Spearman's rank correlation, -1 to 1.
+        p: Two-sided p-value of the permutation test that the two have nothing to do with each other.
+    """
+
+    rho: float
     p: float
 
 
@@ -125,9 +138,51 @@ def linear_trend(
     place = place - place.mean()
     data = data - data.mean()
     slope = float(place @ data / (place @ place))
+    return Trend(slope, _shuffling_p(place, data, seed, permutations))
+
+
+def spearman(
+    first: Sequence[float], second: Sequence[float], seed: int = 0, permutations: int = PERMUTATIONS
+) -> Correlation:
+    """Spearman's rank correlation of two quantities: Pearson's of their ranks, equal values sharing a rank.
+
+    Args:
+        first: One value per example.
+        second: The other quantity's values, in the same order. Fewer than three pairs, or a side that is
+            all the same, have no correlation: rho 0, p 1.
+        seed: Decides the orders.
+        permutations: Number of shuffled orders m; the p-value is (b + 1) / (m + 1), never 0.
+
+    Raises:
+        ValueError: A value is not finite, or the two have different lengths.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"a correlation needs pairs, not {len(first)} and {len(second)} values")
+    x, y = (np.asarray(values, dtype=np.float64) for values in (first, second))
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("a correlation needs finite values")
+    if len(x) < 3 or x.min() == x.max() or y.min() == y.max():
+        return Correlation(0.0, 1.0)
+    x, y = _ranks(x), _ranks(y)
+    x, y = x - x.mean(), y - y.mean()
+    rho = float(x @ y / np.sqrt((x @ x) * (y @ y)))
+    return Correlation(rho, _shuffling_p(x, y, seed, permutations))
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """The place of each value in their order, from 1; equal values share the mean of their places."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    means: np.ndarray = last - (counts - 1) / 2
+    return means[which]
+
+
+def _shuffling_p(place: np.ndarray, data: np.ndarray, seed: int, permutations: int) -> float:
+    """Two-sided p-value of the product of two centred series, over shuffled orders of `data`."""
+    n = len(data)
     # Of unit scale, so that one tolerance fits losses and learning rates alike.
-    place /= np.abs(place).max()
-    data /= np.abs(data).max()
+    place = place / np.abs(place).max()
+    data = data / np.abs(data).max()
     observed = abs(place @ data) - 1e-9  # a sum in another order must not count as smaller
     generator = random.Random(seed)
     extreme = 0
@@ -135,7 +190,7 @@ def linear_trend(
         words = np.frombuffer(generator.randbytes(8 * rows * n), dtype="<u8").reshape(rows, n)
         shuffled = data[np.argsort(words, axis=1, kind="stable")]
         extreme += int(np.count_nonzero(np.abs(shuffled @ place) >= observed))
-    return Trend(slope, (extreme + 1) / (permutations + 1))
+    return (extreme + 1) / (permutations + 1)
 
 
 def _blocks(total: int, width: int) -> list[int]:

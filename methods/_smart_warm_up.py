@@ -118,6 +118,8 @@ class WarmUpData:
 
         If the quota allows it, another query follows where an observation lacks the answer.
         """
+        if not self._config.quota:
+            return []
         queries = self.queries()
         searched = frozenset(labels.searched)
         searches: Counter[str] = Counter()

@@ -38,9 +38,14 @@ def save(
     task: str = "geo_hop",
     retriever: str | None = "bm25",
     suite: str = "s",
+    command: str = "ragtrials run",
+    cost: Mapping[str, float] | None = None,
     **changes: Any,
 ) -> Path:
-    """Write one record whose F1 values are these; returns its folder."""
+    """Write one record whose F1 values are these; returns its folder.
+
+    `cost` changes what its answers cost, and `changes` its specification.
+    """
     made = spec(method, task, retriever, **changes)
     rows: list[Mapping[str, Any]] = [
         {"id": f"q{i}", "prediction": "x", "em": float(v == 1), "f1": v, "acc": v, "flags": ""}
@@ -73,12 +78,13 @@ def save(
             "llm_calls": 1.0,
             "prompt_tokens": 100.0,
             "completion_tokens": 3.0,
+            **(cost or {}),
         },
         flags={},
         config=made.config,
         signature=made.signature,
         environment={"python": "3.11"},
-        command="ragtrials run",
+        command=command,
         times={"seconds": 1.0},
     )
     folder = results / suite / made.folder

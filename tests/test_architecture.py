@@ -70,7 +70,18 @@ ALLOWED = {
     },
     "ragtrials.chunks": GROUND | {"ragtrials.driver"},
     "ragtrials.results": GROUND | {"ragtrials.chunks"},
-    "ragtrials.leaderboard": GROUND | {"ragtrials.results", "ragtrials.progress"},
+    "ragtrials.pareto": set(),
+    "ragtrials.run_labels": GROUND | {"ragtrials.results"},
+    "ragtrials.leaderboard": GROUND | {"ragtrials.results", "ragtrials.run_labels"},
+    "ragtrials.costs": GROUND | {"ragtrials.leaderboard", "ragtrials.run_labels", "ragtrials.pareto"},
+    "ragtrials.figures": GROUND,
+    "ragtrials.label_placement": set(),
+    "ragtrials.cost_plots": GROUND | {"ragtrials.costs", "ragtrials.figures", "ragtrials.label_placement"},
+    "ragtrials.plot_files": GROUND | {"ragtrials.leaderboard", "ragtrials.costs"},
+    "ragtrials.reported": GROUND,
+    "ragtrials.leaderboard_page": GROUND
+    | {"ragtrials.leaderboard", "ragtrials.costs", "ragtrials.plot_files", "ragtrials.reported"}
+    | {"ragtrials.results", "ragtrials.progress"},
     "ragtrials.predictions": GROUND,
     "ragtrials.judging": CONTRACTS | {"ragtrials.predictions"},
 }

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import ragtrials
-from ragtrials.cli import board, curve, indexing, inspecting, running, scoring, training
+from ragtrials.cli import board, breakdown, curve, indexing, inspecting, running, scoring, sweeping, training
 from ragtrials.errors import RunFailure, UserError
 
 FAILED, WRONG_REQUEST, INTERRUPTED = 1, 2, 130
@@ -43,8 +43,10 @@ def main(debug: bool) -> None:
 
 for command in (
     *running.COMMANDS,
+    *sweeping.COMMANDS,
     *training.COMMANDS,
     *curve.COMMANDS,
+    *breakdown.COMMANDS,
     *scoring.COMMANDS,
     *board.COMMANDS,
     *indexing.COMMANDS,

@@ -27,6 +27,11 @@ runs = click.option(
     show_default=True,
     help="Folder for unfinished work and traces.",
 )
+results_folder = click.option(
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the records [default: the suite's, else results].",
+)
 resume = click.option(
     "--resume/--overwrite",
     "resume",
@@ -58,6 +63,42 @@ def conditions(command: F) -> F:
     return command
 
 
+def checkpoint_folder(otherwise: str) -> Callable[[F], F]:
+    """The option --checkpoint.
+
+    Args:
+        otherwise: What happens without it, for the help.
+    """
+    told = f"What to evaluate: a checkpoint of `train`, or a model folder [default: {otherwise}]."
+    return click.option("--checkpoint", type=click.Path(path_type=Path), help=told)
+
+
 def given(values: dict[str, Any]) -> dict[str, Any]:
     """The conditions that were given on the command line."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def to_evaluate(checkpoint: Path | None, changes: dict[str, Any]) -> tuple[dict[str, Any], Path | None]:
+    """What --checkpoint comes to: the conditions, and the checkpoint if it is no whole model folder.
+
+    Args:
+        checkpoint: The folder that was given.
+        changes: The conditions that were given.
+
+    Raises:
+        UserError: There is no such folder, or a condition contradicts it.
+    """
+    from ragtrials.errors import UserError
+    from ragtrials.training.checkpoint import is_checkpoint
+
+    if checkpoint is None:
+        return changes, None
+    if not checkpoint.is_dir():
+        raise UserError(f"--checkpoint {checkpoint}: no such folder")
+    if (checkpoint / "config.json").is_file() and not is_checkpoint(checkpoint):
+        if "model" in changes:
+            raise UserError(f"--checkpoint {checkpoint} is a whole model: give either it or --model")
+        return changes | {"model": str(checkpoint)}, None
+    if "profile" in changes:
+        raise UserError("a checkpoint has its settings with it: change them with -o instead of --profile")
+    return changes, checkpoint

@@ -8,25 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ragtrials.cli.options import conditions, data_dir, given, resume, runs
+from ragtrials.cli.options import (
+    checkpoint_folder,
+    conditions,
+    data_dir,
+    given,
+    results_folder,
+    resume,
+    runs,
+    to_evaluate,
+)
+from ragtrials.cli.outcomes import end, report
 
 if TYPE_CHECKING:
     from ragtrials.program import Step, Trace
-    from ragtrials.runner import Outcome
     from ragtrials.suite import Output, Request
-
-_results = click.option(
-    "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the records [default: the suite's, else results].",
-)
-
-
-_checkpoint = click.option(
-    "--checkpoint",
-    type=click.Path(path_type=Path),
-    help="What to evaluate: a checkpoint of `train`, or a model folder [default: the untrained model].",
-)
 
 
 @click.command()
@@ -35,7 +31,7 @@ _checkpoint = click.option(
 @click.option("--task", "-t", "tasks", multiple=True, help="A task (may be repeated).")
 @conditions
 @data_dir
-@_results
+@results_folder
 @runs
 @resume
 def run(
@@ -74,10 +70,10 @@ def run(
 @click.command("eval")
 @click.argument("method")
 @click.argument("task")
-@_checkpoint
+@checkpoint_folder("the untrained model")
 @conditions
 @data_dir
-@_results
+@results_folder
 @runs
 @resume
 def evaluate(
@@ -98,7 +94,7 @@ def evaluate(
     """
     from ragtrials.suite import AD_HOC, Conditions, Output, Request
 
-    changes, trained = _to_evaluate(checkpoint, given(values))
+    changes, trained = to_evaluate(checkpoint, given(values))
     request = Request(
         AD_HOC, method, task, replace(Conditions(), **changes), options, checkpoint=trained, train=False
     )
@@ -106,66 +102,35 @@ def evaluate(
     _run([request], output, runs, data_dir, resume)
 
 
-def _to_evaluate(checkpoint: Path | None, changes: dict[str, Any]) -> tuple[dict[str, Any], Path | None]:
-    """What --checkpoint comes to: the conditions, and the checkpoint if it is no whole model folder."""
-    from ragtrials.errors import UserError
-    from ragtrials.training.checkpoint import is_checkpoint
-
-    if checkpoint is None:
-        return changes, None
-    if not checkpoint.is_dir():
-        raise UserError(f"--checkpoint {checkpoint}: no such folder")
-    if (checkpoint / "config.json").is_file() and not is_checkpoint(checkpoint):
-        if "model" in changes:
-            raise UserError(f"--checkpoint {checkpoint} is a whole model: give either it or --model")
-        return changes | {"model": str(checkpoint)}, None
-    if "profile" in changes:
-        raise UserError("a checkpoint has its settings with it: change them with -o instead of --profile")
-    return changes, checkpoint
-
-
 def _run(requests: list[Request], output: Output, runs: Path, data_dir: Path | None, resume: bool) -> None:
     """Run the requests, show their tables, write the suite's leaderboard, and set the exit code."""
     from ragtrials.chunks import write_atomically
     from ragtrials.cli.show import print_standings
-    from ragtrials.leaderboard import page, standings
+    from ragtrials.leaderboard import standings
+    from ragtrials.leaderboard_page import page
     from ragtrials.resources import Resources
     from ragtrials.runner import Folders, run_all
 
     results = Path(output.results)
-    outcomes = run_all(requests, Resources(data_dir), Folders(results, runs), not resume, _report)
+    outcomes = run_all(requests, Resources(data_dir), Folders(results, runs), not resume, report)
     tables, problems = standings(results)
     print_standings(tables, {outcome.record.id for outcome in outcomes if outcome.record is not None})
     for problem in problems:
         click.echo(f"Error: {problem}", err=True)
     if output.leaderboard is not None:
-        write_atomically(Path(output.leaderboard), page(tables, results).encode())
+        board = Path(output.leaderboard)
+        write_atomically(board, page(tables, results, board).encode())
         click.echo(f"Leaderboard written to {output.leaderboard}; records in {results}")
     else:
         click.echo(f"Records in {results}; `ragtrials leaderboard` makes the leaderboard of all of them")
-    statuses = {outcome.status for outcome in outcomes}
-    if "refused" in statuses:
-        raise click.exceptions.Exit(2)
-    if "failed" in statuses:
-        raise click.exceptions.Exit(1)
-
-
-def _report(outcome: Outcome) -> None:
-    what = f"{outcome.request.method} on {outcome.request.task}"
-    if outcome.status in ("failed", "refused"):
-        click.echo(f"Error: {what}: {' '.join(outcome.message.split())}", err=True)
-    elif outcome.record is None:
-        click.echo(f"{what}: {outcome.status}: {outcome.message}", err=True)
-    else:
-        seconds = outcome.record.times.get("seconds", 0.0)
-        click.echo(f"{what}: {outcome.status} ({seconds:.0f} s)", err=True)
+    end(outcomes)
 
 
 @click.command()
 @click.argument("question")
 @click.option("--method", "-m", required=True, help="The method that answers.")
 @click.option("--task", "-t", required=True, help="The task whose corpus is searched.")
-@_checkpoint
+@checkpoint_folder("the untrained model")
 @conditions
 @data_dir
 def ask(
@@ -182,7 +147,7 @@ def ask(
     from ragtrials.resources import Resources
     from ragtrials.suite import AD_HOC, Conditions, Request
 
-    changes, trained = _to_evaluate(checkpoint, given(values))
+    changes, trained = to_evaluate(checkpoint, given(values))
     request = Request(
         AD_HOC, method, task, replace(Conditions(), **changes), options, checkpoint=trained, train=False
     )

@@ -84,7 +84,7 @@ def test_without_matplotlib_the_table_is_there_and_the_figure_is_refused(
     assert curve(training).exit_code == 0
     result = curve(training, "--output", "curve.svg")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "Error: drawing curves needs matplotlib: pip install 'ragtrials[plots]'\n"
+    assert result.stderr == "Error: drawing needs matplotlib: pip install 'ragtrials[plots]'\n"
     assert not Path("curve.svg").exists()
 
 

@@ -7,7 +7,8 @@ import pytest
 from recording import save
 
 from ragtrials.errors import UserError
-from ragtrials.leaderboard import render, standings
+from ragtrials.leaderboard import standings
+from ragtrials.leaderboard_page import render
 
 GOOD = [1.0] * 12
 POOR = [0.0] * 12
@@ -23,7 +24,7 @@ def test_it_is_a_pure_function_of_the_records(tmp_path: Path) -> None:
     save(tmp_path / "a", "no_retrieval", POOR, retriever=None)
     (tmp_path / "b").mkdir()
     shutil.copytree(tmp_path / "a" / "s", tmp_path / "b" / "s")  # elsewhere, in another order of creation
-    assert render(tmp_path / "a") == render(tmp_path / "b")
+    assert render(tmp_path / "a", tmp_path / "x.md") == render(tmp_path / "b", tmp_path / "y.md")
 
 
 def test_rows_that_differ_significantly_have_ranks_of_their_own(tmp_path: Path) -> None:
@@ -63,13 +64,13 @@ def test_a_method_without_retrieval_stands_under_every_retriever(tmp_path: Path)
 
 def test_a_method_without_retrieval_alone_has_a_table(tmp_path: Path) -> None:
     save(tmp_path, "no_retrieval", POOR, retriever=None)
-    text, _ = render(tmp_path)
+    text, _ = render(tmp_path, tmp_path / "leaderboard.md")
     assert "## geo_hop · tiny · no retriever" in text
 
 
 def test_the_columns_of_the_contract_are_there(tmp_path: Path) -> None:
     save(tmp_path, "vanilla_rag", [1.0, 0.5, 0.5, 0.0])
-    text, problems = render(tmp_path)
+    text, problems = render(tmp_path, tmp_path / "leaderboard.md")
     assert problems == []
     header = next(line for line in text.splitlines() if line.startswith("| rank"))
     for column in (
@@ -93,7 +94,7 @@ def test_what_a_paper_reports_stands_beside_and_is_not_ranked(tmp_path: Path) ->
         'citation = "A paper."\nsetting = "8B"\n'
         'rows = [{ method = "vanilla_rag", task = "geo_hop", metric = "f1", value = 0.353 }]\n'
     )
-    text, _ = render(tmp_path)
+    text, _ = render(tmp_path, tmp_path / "leaderboard.md")
     assert "F1 35.3 [1]" in text
     assert "[1] A paper. Setting: 8B" in text
     assert places(tmp_path) == [[(1, "vanilla_rag")]]
@@ -103,14 +104,14 @@ def test_a_wrong_file_of_reported_numbers_is_named(tmp_path: Path) -> None:
     (tmp_path / "reported").mkdir()
     (tmp_path / "reported" / "paper.toml").write_text('citaton = "x"\n')
     with pytest.raises(UserError, match=r"paper\.toml: unknown key 'citaton'; did you mean 'citation'"):
-        render(tmp_path)
+        render(tmp_path, tmp_path / "leaderboard.md")
 
 
 def test_a_damaged_record_is_named_and_the_others_shown(tmp_path: Path) -> None:
     save(tmp_path, "vanilla_rag", GOOD)
     bad = save(tmp_path, "no_retrieval", POOR, retriever=None)
     (bad / "predictions.parquet").unlink()
-    text, problems = render(tmp_path)
+    text, problems = render(tmp_path, tmp_path / "leaderboard.md")
     assert "vanilla_rag" in text
     assert "no_retrieval" not in text.split("## geo_hop")[1]
     assert len(problems) == 1

@@ -7,7 +7,15 @@ from statistics import fmean
 
 import pytest
 
-from ragtrials.stats import Estimate, Trend, bootstrap, linear_trend, paired_permutation_test
+from ragtrials.stats import (
+    Correlation,
+    Estimate,
+    Trend,
+    bootstrap,
+    linear_trend,
+    paired_permutation_test,
+    spearman,
+)
 
 
 def test_bootstrap_interval_of_a_share() -> None:
@@ -158,3 +166,60 @@ def test_trends_agree_with_scipy() -> None:
         assert trend.slope == pytest.approx(line.slope)
         # Under normal noise the t-test and the permutation test are all but the same.
         assert trend.p == pytest.approx(line.pvalue, abs=0.015)
+
+
+def test_rank_correlations_worked_by_hand() -> None:
+    # Without ties: 1 - 6 * (sum of squared differences of ranks) / (n * (n * n - 1)), here 1 - 6 * 8 / 120.
+    assert spearman([1, 2, 3, 4, 5], [20, 10, 50, 30, 40]).rho == pytest.approx(0.6)
+    # Ranks 1, 2.5, 2.5, 4 and 3.5, 3.5, 1.5, 1.5: covariance -3, squared deviations 4.5 and 4.
+    assert spearman([10, 20, 20, 90], [1, 1, 0, 0]).rho == pytest.approx(-3 / 18**0.5)
+
+
+def test_a_rank_correlation_looks_at_order_alone() -> None:
+    rising = spearman([1.0, 10.0, 1e3, 1e9, 1e12], [1, 2, 3, 4, 5])
+    assert rising.rho == pytest.approx(1.0)
+    assert spearman([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]) == rising
+    falling = spearman([5, 4, 3, 2, 1], [1, 2, 3, 4, 5])
+    assert (falling.rho, falling.p) == (pytest.approx(-1.0), rising.p)
+
+
+@pytest.mark.parametrize("second", [[2, 1, 3, 6, 4, 5], [0, 0, 1, 0, 1, 1]])
+def test_the_p_value_of_a_correlation_is_that_of_all_orders(second: list[float]) -> None:
+    first = [3.0, 5.0, 5.0, 8.0, 9.0, 12.0]
+    found = spearman(first, second, permutations=40_000)
+    orders = [abs(spearman(first, order, permutations=1).rho) for order in permutations(second)]
+    exact = fmean(rho >= abs(found.rho) - 1e-9 for rho in orders)
+    assert found.p == pytest.approx(exact, abs=0.008)
+
+
+def test_a_correlation_is_seeded_and_pinned_and_its_p_never_zero() -> None:
+    first, second = noise(30, 1), noise(30, 2)
+    assert spearman(first, second, 1) == spearman(first, second, 1)
+    assert spearman(first, second, 1).p != spearman(first, second, 2).p
+    assert spearman(range(50), range(50), permutations=999).p == 1 / 1000
+    # The stream must never change under a stored number.
+    assert spearman([3, 1, 2, 5, 4, 6], [1, 2, 3, 4, 5, 6], 1).p == pytest.approx(0.1045895410458954)
+
+
+@pytest.mark.parametrize("pair", [([], []), ([1, 2], [3, 4]), ([1, 1, 1], [1, 2, 3]), ([1, 2, 3], [0, 0, 0])])
+def test_what_cannot_have_a_correlation_has_none(pair: tuple[list[float], list[float]]) -> None:
+    assert spearman(*pair) == Correlation(0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [([1, 2, 3], [1, 2], "not 3 and 2"), ([1, 2, float("nan")], [1, 2, 3], "finite")],
+)
+def test_no_correlation_of_broken_pairs(first: list[float], second: list[float], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        spearman(first, second)
+
+
+def test_correlations_agree_with_scipy() -> None:
+    scipy_stats = pytest.importorskip("scipy.stats")
+    for seed, rise in ((6, 0.0), (7, 0.02), (8, 0.05)):
+        values = [round(rise * step + error, 1) for step, error in enumerate(noise(50, seed))]  # with ties
+        expected = scipy_stats.spearmanr(range(50), values)
+        found = spearman(range(50), values)
+        assert found.rho == pytest.approx(expected.statistic)
+        assert found.p == pytest.approx(expected.pvalue, abs=0.015)

@@ -67,8 +67,11 @@ def test_the_quick_start_trains_on_little_and_saves_on_the_way() -> None:
         ("sft", "geo_pop", 16),
         ("rag_ddr", "geo_pop", 16),
         ("mmoa_rag", "geo_pop", 16),
+        ("smart_rag", "geo_pop", 16),
     ]
-    sft, ddr, mmoa = map(settings, trained)
+    sft, ddr, mmoa, smart = map(settings, trained)
+    assert (smart.examples, smart.warm_up.examples) == (12, 10)
+    assert (smart.ppo.steps, smart.ppo.questions, smart.ppo.update.save_steps) == (2, 6, 1)
     assert (mmoa.examples, mmoa.ppo.steps, mmoa.ppo.questions, mmoa.ppo.update.save_steps) == (12, 2, 6, 1)
     assert (sft.examples, ddr.examples) == (16, 10)
     # A question gives at most one row to SFT and the generator, and two to the refiner.
@@ -92,10 +95,20 @@ def test_the_laptop_suite_compares_training_with_none() -> None:
         ("mmoa_rag", "geo_hop", ("ppo.steps=0",), False),
         ("mmoa_rag", "hotpotqa", (), True),
         ("mmoa_rag", "hotpotqa", ("ppo.steps=0",), True),
+        ("smart_rag", "geo_pop", (), False),
+        ("smart_rag", "geo_pop", ("gate=always",), False),
+        ("smart_rag", "geo_pop", ("gate=never",), False),
+        ("smart_rag", "geo_pop", ("ppo.steps=0",), False),
+        ("smart_rag", "popqa", (), True),
+        ("smart_rag", "popqa", ("gate=always",), True),
+        ("smart_rag", "popqa", ("gate=never",), True),
     ]
     assert {r.conditions for r in requests} == {Conditions(limit=300, chunk=50, batch_size=16)}
-    # All read as many words of as many passages, so that training is all that differs.
-    assert {settings(r).k for r in requests} == {3}
+    # All read as many words of as many passages, so that training is all that differs; SmartRAG reads fewer.
+    assert {settings(r).k for r in requests if r.method != "smart_rag"} == {3}
+    assert {(settings(r).k, settings(r).passage_words) for r in requests if r.method == "smart_rag"} == {
+        (2, 50)
+    }
     hotpotqa = [settings(r).passage_words for r in requests if r.task == "hotpotqa"]
     assert set(hotpotqa) == {60}
 
