@@ -24,11 +24,11 @@ def answer_question(question: str, request: Request, resources: Resources) -> Tr
     conditions = request.conditions
     checkpoint = named_checkpoint(request)
     method = build_method(request, checkpoint)
-    policies = checked_policies(checkpoint, method, resources.describe_engine(conditions))
+    policies = checked_policies(checkpoint, method, resources.describe_engine(conditions, method.tokens))
     task = resources.task(request.task)
     method.prepare(resources.few_shot(task, method.shots, conditions.seed))
     examples = resources.examples(task, conditions.split or task.card.reported_split)
     known = next((example.id for example in examples if example.question == question), "asked")
     retriever = resources.retriever(conditions, task) if method.retrieves else None
-    driver = Driver(retriever, resources.engine(conditions, policies), conditions.seed)
+    driver = Driver(retriever, resources.engine(conditions, policies, method.tokens), conditions.seed)
     return driver.run(method.answer, [(known, question)])[0]

@@ -47,7 +47,9 @@ class _Scripted:
         return [hits[:k] for _ in queries]
 
     def generate(self, requests: Any, seeds: Any) -> list[Completion]:
-        return [Completion(self.reply, (1,), (1,), (-0.5,)) for _ in requests]
+        return [
+            Completion(self.reply, (1,), (1,), (-0.5,), watched=((-0.5,) * len(r.watch),)) for r in requests
+        ]
 
     def score(self, requests: Any) -> list[Completion]:
         return [Completion(r.continuation, (1,), (1,), (-0.5,), "scored") for r in requests]

@@ -62,6 +62,11 @@ class Method(ABC):
         """How many few-shot examples the method shows; 0 if its config has no field `shots`."""
         return int(getattr(self.config, "shots", 0))
 
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Control tokens that the model has to have; those that it lacks are added, and can be trained."""
+        return ()
+
     def prepare(self, shown: Sequence[Example]) -> None:
         """Take the few-shot examples, drawn from the training split; called once, before any answer."""
         self.shown = tuple(shown)

@@ -116,7 +116,7 @@ def make_plan(request: Request, resources: Resources) -> Plan | None:
     method.prepare(shots)
     retriever = resources.describe_retriever(conditions, task) if method.retrieves else None
     resolving = time.perf_counter()
-    engine = resources.describe_engine(conditions)
+    engine = resources.describe_engine(conditions, method.tokens)
     model_seconds = time.perf_counter() - resolving
     checked_policies(checkpoint, method, engine)
     training = (

@@ -22,16 +22,47 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One turn of a chat. Plain strings of `content` are never shortened, `Evidence` may be."""
+class Token:
+    """A control token by its name, such as "[Retrieval]": one id, which no text spells.
 
-    role: Literal["system", "user", "assistant"]
-    content: tuple[str | Evidence, ...]
+    Only the open turn of the assistant, and what training shows it to say, may hold one.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What the model said earlier in the open turn, by the very ids that it chose, and as text."""
+
+    ids: tuple[int, ...]
+    text: str
+
+
+Part: TypeAlias = str | Evidence | Token | Sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat. Plain strings of `content` are never shortened, `Evidence` may be.
+
+    A turn of the role "plain" is no turn: its text is read as it is, without the model's chat template. It
+    stands alone, or before an open turn of the assistant.
+    """
+
+    role: Literal["system", "user", "assistant", "plain"]
+    content: tuple[Part, ...]
 
     @property
     def text(self) -> str:
         """The whole turn as one string."""
-        return "".join(part if isinstance(part, str) else part.text for part in self.content)
+        return "".join(map(_spelled, self.content))
+
+
+def _spelled(part: Part) -> str:
+    if isinstance(part, str):
+        return part
+    return part.name if isinstance(part, Token) else part.text
 
 
 def system(*content: str | Evidence) -> Message:
@@ -44,9 +75,14 @@ def user(*content: str | Evidence) -> Message:
     return Message("user", content)
 
 
-def assistant(*content: str | Evidence) -> Message:
+def assistant(*content: Part) -> Message:
     """An assistant turn, as in few-shot examples."""
     return Message("assistant", content)
+
+
+def plain_text(*content: str | Evidence) -> Message:
+    """Text that is read without a chat template."""
+    return Message("plain", content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +108,8 @@ class Generate:
         stop: Generation ends before the first of these strings.
         allowed: If not empty, only tokens of these strings (and the end of the turn) may be chosen.
         logprobs: Whether `Completion.logprobs` is wanted.
+        watch: Control tokens whose probabilities are wanted at every generated token (`Completion.watched`).
+        ends: Control tokens after which generation ends, as at the end of the turn.
     """
 
     messages: tuple[Message, ...]
@@ -82,6 +120,8 @@ class Generate:
     stop: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
     logprobs: bool = False
+    watch: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
     kind: Literal["generate"] = "generate"
 
 
@@ -104,6 +144,14 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A watched token that was generated, and its place among `Completion.token_ids`, from 0."""
+
+    place: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """What a language model returned.
 
@@ -115,6 +163,9 @@ class Completion:
             None when not asked for.
         finish: "stop" (end of turn or stop string), "length" (max_new_tokens) or "scored".
         dropped_tokens: How many tokens of evidence were cut so that the prompt fits.
+        watched: For each of `token_ids` the natural log-probability of each token that the request watches,
+            in its order, under the sampling temperature; () if it watches none.
+        marks: The watched tokens among `token_ids`, in order.
     """
 
     text: str
@@ -123,6 +174,8 @@ class Completion:
     logprobs: tuple[float, ...] | None = None
     finish: Literal["stop", "length", "scored"] = "stop"
     dropped_tokens: int = 0
+    watched: tuple[tuple[float, ...], ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 Request: TypeAlias = Retrieve | Generate | Score

@@ -122,25 +122,42 @@ class Resources:
             self._given_corpora[given] = open_corpus(given, data_folder(self.data_dir))
         return self._given_corpora[given]
 
-    def describe_engine(self, conditions: Conditions) -> Mapping[str, Any]:
-        """The engine's signature, without loading weights."""
+    def describe_engine(self, conditions: Conditions, tokens: tuple[str, ...] = ()) -> Mapping[str, Any]:
+        """The engine's signature, without loading weights.
+
+        Args:
+            conditions: Which model, and how it is run.
+            tokens: The control tokens that the method needs.
+        """
         from ragtrials.llm.build import describe_model
 
-        key = _engine_key(conditions)
+        key = (*_engine_key(conditions), tokens)
         if key not in self._descriptions:
-            self._descriptions[key] = describe_model(conditions.model, **_engine_options(conditions))
+            options = _engine_options(conditions)
+            self._descriptions[key] = describe_model(conditions.model, **options, tokens=tokens)
         return self._descriptions[key]
 
-    def engine(self, conditions: Conditions, policies: Mapping[str, Path] | None = None) -> Engine:
-        """The loaded engine, with trained weights by role if there are any."""
+    def engine(
+        self,
+        conditions: Conditions,
+        policies: Mapping[str, Path] | None = None,
+        tokens: tuple[str, ...] = (),
+    ) -> Engine:
+        """The loaded engine, with trained weights by role if there are any.
+
+        Args:
+            conditions: Which model, and how it is run.
+            policies: Trained weights.
+            tokens: The control tokens that the method needs.
+        """
         from ragtrials.llm.build import load_engine
 
         policies = policies or {}
-        key = (*_engine_key(conditions), *sorted((role, str(f)) for role, f in policies.items()))
+        key = (*_engine_key(conditions), tokens, *sorted((role, str(f)) for role, f in policies.items()))
         if key not in self._engines:
             self.free_engine()
             self._engines[key] = load_engine(
-                conditions.model, **_engine_options(conditions), policies=policies
+                conditions.model, **_engine_options(conditions), policies=policies, tokens=tokens
             )
         return self._engines[key]
 

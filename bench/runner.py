@@ -172,7 +172,7 @@ def _answer(
         return stored, 0.0, earlier
     clock = time.perf_counter()
     conditions = plan.request.conditions
-    engine = resources.engine(conditions, policies)
+    engine = resources.engine(conditions, policies, plan.method.tokens)
     retriever = resources.retriever(conditions, plan.task) if plan.method.retrieves else None
     loading = time.perf_counter() - clock
     done = len(plan.examples) - sum(len(batches[i]) for i in missing)

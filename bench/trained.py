@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,7 @@ def plan_training(request: Request, method: Method, task: Task, resources: Resou
         metrics=task.card.metrics,
         reward=task.card.main_metric,
         retriever=resources.describe_retriever(conditions, task, training=True) if method.retrieves else None,
-        engine=resources.describe_engine(conditions),
+        engine=resources.describe_engine(conditions, method.tokens),
         seed=conditions.seed,
         chunk=conditions.chunk,
     )
@@ -176,13 +176,14 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
             folder=folder,
             seed=conditions.seed,
             chunk=conditions.chunk,
-            base=resolve_model(conditions.model),
+            base=resolve_model(conditions.model, plan.method.tokens),
             dtype=engine["dtype"],
             device=engine["device"],
             batch_size=conditions.batch_size,
             max_prompt_tokens=conditions.max_prompt_tokens,
             retriever=retriever,
-            load_engine=lambda policies: resources.engine(conditions, policies),
+            load_engine=lambda policies: resources.engine(conditions, policies, plan.method.tokens),
+            load_other=lambda model: resources.engine(replace(conditions, model=model)),
             free_engine=resources.free_engine,
             scores=plan.task.score,
             main_metric=plan.task.card.main_metric,

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ragtrials.branching import Branch
 from ragtrials.data import Example
-from ragtrials.methods._prompts import clean_answer, closed_book_prompt
+from ragtrials.methods._closed_book import closed_book_answers, mostly_right
+from ragtrials.methods._prompts import clean_answer
 from ragtrials.methods._rewrite_labels import heuristic_rewrites
 from ragtrials.methods._smart_actions import ANSWER, SEARCH, given_tag
 from ragtrials.methods._smart_config import SmartConfig
 from ragtrials.methods._smart_observations import hit
-from ragtrials.program import Evidence, Generate, Program, generate, user
+from ragtrials.program import Evidence, Generate, user
 from ragtrials.seeding import derive_seed
-from ragtrials.training.programs import Answer, sampled
+from ragtrials.training.programs import Answer
 from ragtrials.training.rows import Demonstration
 from ragtrials.training.stages import sft
 
@@ -92,22 +93,17 @@ class WarmUpData:
         """The ids of the questions that the untrained model answers without retrieval (as in SKR)."""
         settings, run = self._settings, self._run
 
-        def closed_book(question: str) -> Program:
-            prompt = closed_book_prompt(question, self._shown)
-            limit = self._config.action_tokens
-            reply = yield from generate(prompt, role=self._role, max_new_tokens=limit, stop=("\n",))
-            return clean_answer(reply.text)
-
-        asked = [(example, n) for example in self._examples for n in range(settings.samples)]
-        drawn: Answer = closed_book
-        if settings.samples > 1:
-            drawn = sampled(closed_book, self._role, settings.temperature)
-        branches = [Branch(example.id, example.question, sample=n) for example, n in asked]
-        traces = run.branch("known", drawn, branches)
-        right: Counter[str] = Counter()
-        for (example, _), trace in zip(asked, traces, strict=True):
-            right[example.id] += run.scores(trace.answer, example)[settings.known_by] >= 1
-        return {i for i, count in right.items() if 2 * count > settings.samples}
+        answers = closed_book_answers(
+            run,
+            self._role,
+            self._examples,
+            self._shown,
+            self._config.action_tokens,
+            settings.samples,
+            settings.temperature,
+        )
+        right = partial(mostly_right, run, score=settings.known_by)
+        return {e.id for e in self._examples if right(answers[e.id], e)}
 
     # The rows -------------------------------------------------------------------------------------------
 

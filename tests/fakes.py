@@ -52,8 +52,13 @@ class ScriptedResources(Resources):
         super().__init__(data_dir)
         self.scripted = engine
 
-    def describe_engine(self, conditions: Conditions) -> Mapping[str, Any]:
+    def describe_engine(self, conditions: Conditions, tokens: tuple[str, ...] = ()) -> Mapping[str, Any]:
         return dict(self.scripted.signature)
 
-    def engine(self, conditions: Conditions, policies: Mapping[str, Path] | None = None) -> Any:
+    def engine(
+        self,
+        conditions: Conditions,
+        policies: Mapping[str, Path] | None = None,
+        tokens: tuple[str, ...] = (),
+    ) -> Any:
         return self.scripted

@@ -32,6 +32,7 @@ def build_tiny_model(
     context: int = 2048,
     chat_template: str | None = CHATML,
     with_bos: bool = False,
+    tied: bool = False,
 ) -> Path:
     """Write a random model and its tokenizer into `folder` and return it; fp32, about 0.2 million weights.
 
@@ -46,6 +47,7 @@ def build_tiny_model(
         context: Longest sequence.
         chat_template: The template, or None for a tokenizer without one.
         with_bos: Whether the tokenizer puts `<s>` before raw text by itself, and the default template, too.
+        tied: Whether the output layer has the input's embeddings.
     """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -86,6 +88,7 @@ def build_tiny_model(
             num_attention_heads=heads,
             max_position_embeddings=context,
             initializer_range=0.1,
+            tie_word_embeddings=tied,
             pad_token_id=tokenizer.pad_token_id,
             bos_token_id=tokenizer.bos_token_id,
             eos_token_id=tokenizer.eos_token_id,

@@ -49,6 +49,7 @@ def toy_run(
     engine: Engine | None = None,
     retriever: Retriever | None = None,
     max_prompt_tokens: int = 512,
+    tokens: tuple[str, ...] = (),
 ) -> TrainRun:
     """A training of no particular method, on the CPU in float32; a given engine stays the same throughout."""
 
@@ -62,6 +63,7 @@ def toy_run(
             batch_size=32,
             max_prompt_tokens=max_prompt_tokens,
             policies=policies,
+            tokens=tokens,
         )
 
     return TrainRun(
@@ -74,13 +76,14 @@ def toy_run(
             folder=folder,
             seed=seed,
             chunk=chunk,
-            base=resolve_model(str(model)),
+            base=resolve_model(str(model), tokens),
             dtype="float32",
             device="cpu",
             batch_size=32,
             max_prompt_tokens=max_prompt_tokens,
             retriever=retriever,
             load_engine=load,
+            load_other=lambda name: load({}),
             free_engine=lambda: None,
             scores=lambda answer, example: {"em": reward(answer, example), "f1": reward(answer, example)},
             main_metric="em",
@@ -115,8 +118,7 @@ class Recorder:
         for role, row in self.rows:
             prompt = row.get("prompt_ids")
             if prompt is None:
-                prompt = [
-                    i for i, label in zip(row["input_ids"], row["labels"], strict=True) if label == -100
-                ]
+                learnt = next(at for at, label in enumerate(row["labels"]) if label != -100)
+                prompt = row["input_ids"][:learnt]
             found.setdefault(role, []).append(tuple(prompt))
         return found

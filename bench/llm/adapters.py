@@ -184,13 +184,18 @@ def _load(model: Any, folder: Path, name: str, base: str) -> None:
             ) from error
         expected = get_peft_model_state_dict(model, adapter_name=name, save_embedding_layers=False)
         _hold_equal(folder / ADAPTER_WEIGHTS, _shapes(weights), _shapes(expected), base)
-        cast = {key: tensor.to(model.device, model.dtype) for key, tensor in weights.items()}
+        cast = {_inside(key): tensor.to(model.device, model.dtype) for key, tensor in weights.items()}
         set_peft_model_state_dict(model, cast, adapter_name=name, low_cpu_mem_usage=True)
 
 
 def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[int, ...]]:
-    """Shapes by name; a file's names begin with where peft's own wrapper holds the model."""
-    return {key.removeprefix("base_model.model."): tuple(tensor.shape) for key, tensor in tensors.items()}
+    """Shapes by name."""
+    return {_inside(key): tuple(tensor.shape) for key, tensor in tensors.items()}
+
+
+def _inside(key: str) -> str:
+    """A tensor's name in the model; a file's names begin with where peft's own wrapper holds the model."""
+    return key.removeprefix("base_model.model.")
 
 
 def _hold_equal(

@@ -21,6 +21,7 @@ def describe_model(
     device: str = "auto",
     batch_size: int = DEFAULT_BATCH_SIZE,
     max_prompt_tokens: int = DEFAULT_MAX_PROMPT_TOKENS,
+    tokens: tuple[str, ...] = (),
 ) -> Mapping[str, Any]:
     """The signature that `load_engine` with the same arguments would have, without loading weights.
 
@@ -31,7 +32,7 @@ def describe_model(
         UserError: The model or a setting is wrong.
     """
     settings = EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)
-    return settings.signature(resolve_model(model))
+    return settings.signature(resolve_model(model, tokens))
 
 
 def load_engine(
@@ -42,6 +43,7 @@ def load_engine(
     batch_size: int = DEFAULT_BATCH_SIZE,
     max_prompt_tokens: int = DEFAULT_MAX_PROMPT_TOKENS,
     policies: Mapping[str, Path] = MappingProxyType({}),
+    tokens: tuple[str, ...] = (),
 ) -> Engine:
     """The transformers engine for what `--model` names.
 
@@ -57,13 +59,14 @@ def load_engine(
         policies: Folders with trained weights by role: a peft LoRA adapter over `model`, or a full model
             with its tokenizer. The other roles are answered by `model` as it is. The engine's signature is
             that of `model` all the same: who trained the weights names them.
+        tokens: Control tokens that the model has to have; missing ones are added to it.
 
     Raises:
         UserError: The model, a setting or a folder of trained weights is wrong.
     """
     # Everything that can be checked is, before half a minute of loading.
     settings = EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)
-    resolved = resolve_model(model)
+    resolved = resolve_model(model, tokens)
     for role, folder in policies.items():
         check_policy(role, folder, resolved)
     from ragtrials.llm.hf import HFEngine
@@ -78,6 +81,6 @@ def load_engine(
         return base()
     if adapters:
         base()
-    models = {folder: load(resolve_model(str(folder))) for folder in dict.fromkeys(full.values())}
+    models = {folder: load(resolve_model(str(folder), tokens)) for folder in dict.fromkeys(full.values())}
     own = {role: models[folder] for role, folder in full.items()}
     return RoleEngine(settings.signature(resolved), base, own)

@@ -24,6 +24,8 @@ class Decoding:
     stop: tuple[str, ...]
     logprobs: bool
     restricted: bool
+    watch: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, request: Generate) -> Decoding:
@@ -45,12 +47,14 @@ class Decoding:
             tuple(text for text in request.stop if text),
             request.logprobs,
             bool(request.allowed),
+            request.watch,
+            request.ends,
         )
 
     @property
     def plain(self) -> bool:
         """Whether the highest logit is simply taken, without a record."""
-        return not (self.temperature or self.logprobs or self.restricted)
+        return not (self.temperature or self.logprobs or self.restricted or self.watch)
 
 
 class TokenChooser:
@@ -64,17 +68,25 @@ class TokenChooser:
         settings: What the batch shares.
         seeds: (batch,) The seed of each row; unused at temperature 0.
         allowed: (batch,) The ids that each row is limited to, if `settings.restricted`.
+        watched: The ids that are watched.
 
     Attributes:
         logprobs: For each step a (batch,) tensor: log softmax(logits / temperature) of the chosen token
             (temperature 1 for greedy decoding), over the whole vocabulary: neither `allowed` nor
             `top_p` enters, so that they are what a later scoring of the same tokens gives.
+        seen: For each step a (batch, watched) tensor: the same of the watched tokens.
     """
 
     def __init__(
-        self, settings: Decoding, seeds: Sequence[int], allowed: Sequence[Sequence[int]] | None = None
+        self,
+        settings: Decoding,
+        seeds: Sequence[int],
+        allowed: Sequence[Sequence[int]] | None = None,
+        watched: Sequence[int] = (),
     ) -> None:
         self._settings = settings
+        self._watched = list(watched)
+        self.seen: list[torch.Tensor] = []
         self._seeds = seeds
         self._allowed = allowed
         self._generators: list[torch.Generator] = []
@@ -91,6 +103,8 @@ class TokenChooser:
                 choice[row, ids] = scaled[row, ids]
         if settings.temperature:
             choice = nucleus(choice, settings.top_p) + self._gumbel(scaled)
+        if self._watched:
+            self.seen.append(scaled[:, self._watched] - scaled.logsumexp(dim=-1, keepdim=True))
         if settings.logprobs:
             taken = choice.argmax(dim=-1, keepdim=True)
             chosen = scaled.gather(-1, taken) - scaled.logsumexp(dim=-1, keepdim=True)

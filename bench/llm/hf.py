@@ -22,7 +22,7 @@ from ragtrials.llm.prefill import SharedPrefill
 from ragtrials.llm.prompts import PromptBuilder
 from ragtrials.llm.signature import DEFAULT_BATCH_SIZE, DEFAULT_MAX_PROMPT_TOKENS, EngineSettings
 from ragtrials.llm.special import SpecialIds
-from ragtrials.program import Completion, Generate, Score
+from ragtrials.program import Completion, Generate, Mark, Score
 
 if TYPE_CHECKING:
     from ragtrials.llm.adapters import Adapters
@@ -228,10 +228,13 @@ class HFEngine:
     def _generate_batch(self, batch: Sequence[Job], decoding: Decoding) -> list[tuple[int, Completion]]:
         prompts = [job.prompt.ids for job in batch]
         input_ids, mask = left_padded(prompts, self._ids.pad, self.model.device)
+        watched = [self._prompts.token_id(name) for name in decoding.watch]
+        ends = [*self._ids.ends, *(self._prompts.token_id(name) for name in decoding.ends)]
         chooser = TokenChooser(
             decoding,
             [job.seed for job in batch],
             [job.allowed for job in batch] if decoding.restricted else None,
+            watched,
         )
         stops = (
             StopStrings(decoding.stop, self._decode, self._ids.special, len(batch)) if decoding.stop else None
@@ -245,7 +248,7 @@ class HFEngine:
                 generation_config=GenerationConfig(
                     do_sample=False,
                     max_new_tokens=decoding.max_new_tokens,
-                    eos_token_id=list(self._ids.ends) or None,
+                    eos_token_id=ends or None,
                     pad_token_id=self._ids.pad,
                 ),
                 logits_processor=[] if decoding.plain else [chooser],
@@ -255,9 +258,12 @@ class HFEngine:
         rows = output[:, input_ids.shape[1] :].tolist()
         lengths = stops.lengths if stops else [None] * len(batch)
         logprobs = torch.stack(chooser.logprobs, dim=1).tolist() if decoding.logprobs else [None] * len(batch)
+        seen = torch.stack(chooser.seen, dim=1).tolist() if watched else [[]] * len(batch)
         completions = [
-            self._completion(job, decoding, *row)
-            for job, *row in zip(batch, rows, lengths, logprobs, strict=True)
+            self._completion(
+                job, decoding, frozenset(ends), dict(zip(watched, decoding.watch, strict=True)), *row
+            )
+            for job, *row in zip(batch, rows, lengths, logprobs, seen, strict=True)
         ]
         if self.tap:
             self.tap.keep(heard, prompts, [completion.token_ids for completion in completions])
@@ -267,15 +273,18 @@ class HFEngine:
         self,
         job: Job,
         decoding: Decoding,
+        ends: frozenset[int],
+        names: Mapping[int, str],
         tokens: list[int],
         stopped_at: int | None,
         logprobs: list[float] | None,
+        seen: list[list[float]],
     ) -> Completion:
         """The result of one row: its tokens up to its own end, without what `generate` appended to it."""
         finish: Literal["stop", "length"] = "length"
         if stopped_at is not None:
             tokens, finish = tokens[:stopped_at], "stop"
-        end = next((at for at, token in enumerate(tokens) if token in self._ids.ends), None)
+        end = next((at for at, token in enumerate(tokens) if token in ends), None)
         if end is not None:
             tokens, finish = tokens[: end + 1], "stop"
         return Completion(
@@ -285,6 +294,8 @@ class HFEngine:
             logprobs=None if logprobs is None else tuple(logprobs[: len(tokens)]),
             finish=finish,
             dropped_tokens=job.prompt.dropped_tokens,
+            watched=tuple(map(tuple, seen[: len(tokens)])),
+            marks=tuple(Mark(at, names[token]) for at, token in enumerate(tokens) if token in names),
         )
 
     def _score_batch(self, batch: Sequence[Job]) -> list[tuple[int, Completion]]:

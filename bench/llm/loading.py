@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 
 from ragtrials.errors import RunFailure, UserError
 from ragtrials.llm.models import ResolvedModel
@@ -17,11 +18,25 @@ _UNLOADABLE = (OSError, ValueError, KeyError, ImportError, SafetensorError)
 
 
 def load_tokenizer(model: ResolvedModel) -> Any:
-    """The model's tokenizer.
+    """The model's tokenizer, with the control tokens that the model is asked to have.
 
     Raises:
         UserError: transformers cannot read it.
     """
+    tokenizer = _folder_tokenizer(model)
+    tokenizer.add_tokens([AddedToken(name, special=True, normalized=False) for name in model.tokens])
+    return tokenizer
+
+
+def added_ids(model: ResolvedModel) -> tuple[int, ...]:
+    """The ids of the control tokens that the model's folder lacks, sorted."""
+    if not model.tokens:
+        return ()
+    own = _folder_tokenizer(model).get_vocab()
+    return tuple(sorted(load_tokenizer(model).get_vocab()[name] for name in model.tokens if name not in own))
+
+
+def _folder_tokenizer(model: ResolvedModel) -> Any:
     try:
         with quiet_transformers():
             return AutoTokenizer.from_pretrained(model.folder, local_files_only=True)
@@ -30,7 +45,7 @@ def load_tokenizer(model: ResolvedModel) -> Any:
 
 
 def load_model(model: ResolvedModel, dtype: str, device: str) -> Any:
-    """The model in evaluation mode on its device.
+    """The model in evaluation mode on its device, with rows for the control tokens that it is asked to have.
 
     Raises:
         UserError: transformers cannot read it as a causal language model, or weights are missing in it
@@ -50,10 +65,33 @@ def load_model(model: ResolvedModel, dtype: str, device: str) -> Any:
             f"model {model.name}: {len(problems)} weights are missing or of another shape, the first is "
             f"{problems[0]}; pass a folder whose config.json belongs to its weights"
         )
+    _add_rows(loaded, model)
     try:
         return loaded.to(device).eval()
     except torch.OutOfMemoryError as error:
         raise RunFailure(f"model {model.name} does not fit into the memory of {device}") from error
+
+
+def _add_rows(loaded: Any, model: ResolvedModel) -> None:
+    """Give each control token that the folder lacks the mean of the embeddings of the words in its name.
+
+    A row at random would be as long as any word's and mean nothing; this is the same in every process, and
+    tokens of one group begin near each other.
+    """
+    if not (ids := added_ids(model)):
+        return
+    tokenizer = _folder_tokenizer(model)
+    extended = load_tokenizer(model)
+    if len(extended) > loaded.get_input_embeddings().num_embeddings:
+        with quiet_transformers():
+            loaded.resize_token_embeddings(len(extended), mean_resizing=False)
+    tables = {id(m.weight): m.weight for m in (loaded.get_input_embeddings(), loaded.get_output_embeddings())}
+    with torch.no_grad():
+        for index in ids:
+            name = extended.convert_ids_to_tokens(index)
+            pieces = tokenizer(" " + re.sub(r"\W+", " ", name).strip(), add_special_tokens=False).input_ids
+            for table in tables.values():  # one table where input and output are tied
+                table[index] = table[pieces].mean(dim=0)
 
 
 def _unloadable(model: ResolvedModel, what: str, error: BaseException) -> UserError:

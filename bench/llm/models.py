@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ragtrials.errors import UserError
@@ -22,12 +22,15 @@ class ResolvedModel:
         folder: A checked Hugging Face folder.
         revision: What fixes its source: a commit hash or a package version; None for a plain folder.
         digest: SHA-256 over configuration, tokenizer and weights.
+        tokens: Control tokens that a method needs; those that the folder's tokenizer lacks are added to it,
+            and to the weights, when these are loaded.
     """
 
     name: str
     folder: Path
     revision: str | None
     digest: str
+    tokens: tuple[str, ...] = ()
 
 
 def list_models() -> tuple[str, ...]:
@@ -35,12 +38,20 @@ def list_models() -> tuple[str, ...]:
     return (QUICKSTART,)
 
 
-def resolve_model(model: str) -> ResolvedModel:
+def resolve_model(model: str, tokens: tuple[str, ...] = ()) -> ResolvedModel:
     """Find what `--model` names: "quickstart", a folder, or a hub id with an optional "@revision".
+
+    Args:
+        model: The name.
+        tokens: Control tokens that it has to have.
 
     Raises:
         UserError: There is no such model, or its folder is incomplete or damaged.
     """
+    return replace(_found(model), tokens=tokens)
+
+
+def _found(model: str) -> ResolvedModel:
     if model == QUICKSTART:
         folder = quickstart_folder()
         return ResolvedModel(QUICKSTART_NAME, folder, quickstart_revision(), checked_digest(folder))

@@ -24,7 +24,6 @@ _ARCHITECTURE = ("model_type", "hidden_size", "num_hidden_layers")
 # the base model, which other roles share, or need more than a forward pass.
 _BEYOND_LORA = (
     "modules_to_save",
-    "trainable_token_indices",
     "target_parameters",
     "layer_replication",
     "alora_invocation_tokens",
@@ -67,7 +66,7 @@ def check_policy(role: str, folder: Path, base: ResolvedModel) -> None:
     if not folder.is_dir():
         raise UserError(f"{where} is no folder; pass one that a training run has written")
     if is_adapter(folder):
-        _check_adapter(where, folder)
+        _check_adapter(where, folder, base)
     elif (folder / "config.json").is_file():
         check_folder(folder)
         _check_architecture(where, folder, base)
@@ -78,7 +77,7 @@ def check_policy(role: str, folder: Path, base: ResolvedModel) -> None:
         )
 
 
-def _check_adapter(where: str, folder: Path) -> None:
+def _check_adapter(where: str, folder: Path, base: ResolvedModel) -> None:
     config = read_json(folder / ADAPTER_CONFIG)
     kind = config.get("peft_type") if isinstance(config, dict) else None
     if kind != "LORA":
@@ -93,11 +92,28 @@ def _check_adapter(where: str, folder: Path) -> None:
             f"{where}/{ADAPTER_CONFIG}: {beyond[0]} is {config[beyond[0]]!r}, which reaches beyond the "
             "adapter's own layers; train with that setting at its default, or save the merged model in full"
         )
+    if indices := config.get("trainable_token_indices"):
+        _check_tokens(where, indices, base)
     if not (folder / ADAPTER_WEIGHTS).is_file():
         raise UserError(f"{where}: {ADAPTER_WEIGHTS} is missing; save the adapter again with save_pretrained")
     check_safetensors(folder / ADAPTER_WEIGHTS)
     if importlib.util.find_spec("peft") is None:
         raise UserError(f"{where} is a LoRA adapter, which needs peft: install it with `pip install peft`")
+
+
+def _check_tokens(where: str, indices: Any, base: ResolvedModel) -> None:
+    """Hold that an adapter trains embeddings of the very control tokens that were added to the base model."""
+    added: tuple[int, ...] = ()
+    if base.tokens:
+        from ragtrials.llm.loading import added_ids  # imports torch
+
+        added = added_ids(base)
+    tables = list(indices.values()) if isinstance(indices, dict) else [indices]
+    if not added or any(sorted(table) != list(added) for table in tables):
+        raise UserError(
+            f"{where}/{ADAPTER_CONFIG}: trainable_token_indices are of other tokens than the {len(added)} "
+            f"that are added to model {base.name}; pass an adapter of this method and model"
+        )
 
 
 def _check_architecture(where: str, folder: Path, base: ResolvedModel) -> None:

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from ragtrials.errors import RunFailure, UserError
-from ragtrials.program import Evidence, Message
+from ragtrials.program import Evidence, Message, Part, Sampled, Token
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -49,22 +49,17 @@ class PromptBuilder:
     All other text gives the very ids of `apply_chat_template(..., add_generation_prompt=True)`.
 
     A chat whose last turn is the assistant's is one that the model continues: that turn stays open, and its
-    tokens stand behind the prompt as if the model had sampled them itself.
+    tokens stand behind the prompt as if the model had sampled them itself. Control tokens stand there as ids.
 
     Args:
         tokenizer: A tokenizer of transformers that knows character offsets (a "fast" one).
         model: What error messages call the model.
 
     Raises:
-        UserError: The tokenizer has no chat template or no offsets.
+        UserError: The tokenizer has no offsets. That it has no chat template is an error when a chat comes.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, model: str) -> None:
-        if not tokenizer.chat_template:
-            raise UserError(
-                f"model {model} has no chat template: use an instruction-tuned model, or put a "
-                "chat_template.jinja into its folder"
-            )
         if not tokenizer.is_fast:
             raise UserError(
                 f"model {model} has a tokenizer without character offsets: "
@@ -72,14 +67,12 @@ class PromptBuilder:
             )
         self._tokenizer = tokenizer
         self._model = model
-        template = tokenizer.get_chat_template()
-        self._template = _FIXED_DATE + template if "strftime_now" in template else template
         self._bos: int | None = tokenizer.bos_token_id
         self._adds_bos = self._bos is not None and tokenizer("a").input_ids[:1] == [self._bos]
         special = {token for token in special_tokens(tokenizer).values() if token.strip()}
         longest_first = sorted(special, key=lambda token: (-len(token), token))
         self._special = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        self._takes_system = self._template_takes_system()
+        self._specials = {name: index for index, name in special_tokens(tokenizer).items()}
 
     def build(self, messages: Sequence[Message], max_tokens: int) -> Prompt:
         """The prompt for a chat, with as much of its evidence as `max_tokens` tokens hold.
@@ -92,10 +85,21 @@ class PromptBuilder:
             RunFailure: The prompt does not fit without any evidence.
             UserError: The chat template refuses the messages.
         """
+        return self._fitted(messages, max_tokens)[1]
+
+    def fit(self, messages: Sequence[Message], max_tokens: int) -> list[Message]:
+        """The chat whose ids `build` gives: with the evidence that the prompt holds, and no more.
+
+        Raises:
+            RunFailure, UserError: As `build`.
+        """
+        return self._fitted(messages, max_tokens)[0]
+
+    def _fitted(self, messages: Sequence[Message], max_tokens: int) -> tuple[list[Message], Prompt]:
         messages = [self._plain(message) for message in messages]
         whole = self._encode(messages)
         if len(whole) <= max_tokens:
-            return Prompt(whole)
+            return messages, Prompt(whole)
         evidence = [part.text for m in messages for part in m.content if isinstance(part, Evidence)]
         cuts = {text: self._cuts(text) for text in evidence}
         bare = self._encode(_capped(messages, cuts, 0))
@@ -112,7 +116,7 @@ class PromptBuilder:
             best = self._encode(_capped(messages, cuts, cap))
         while len(longer := self._encode(_capped(messages, cuts, cap + 1))) <= max_tokens:
             cap, best = cap + 1, longer
-        return Prompt(best, len(whole) - len(best))
+        return _capped(messages, cuts, cap), Prompt(best, len(whole) - len(best))
 
     def encode_text(self, text: str) -> tuple[int, ...]:
         """The ids of plain text that follows a prompt: no BOS, no special tokens."""
@@ -120,11 +124,13 @@ class PromptBuilder:
 
     @cached_property
     def turn_end(self) -> int:
-        """The id of the token that ends the assistant's turn, as the chat template writes it.
+        """The id of the token that ends the assistant's turn, as the chat template writes it; else the EOS.
 
         Raises:
             UserError: The template ends a turn with plain text, and the tokenizer has no end token.
         """
+        if not self._tokenizer.chat_template:
+            return self._eos()
         said = "Yes"
         chat = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": said}]
         rendered = self._render(chat, add_generation_prompt=False)
@@ -132,16 +138,51 @@ class PromptBuilder:
         for token in self._tokenizer(after, add_special_tokens=False).input_ids:
             if token in special_tokens(self._tokenizer):
                 return int(token)
+        return self._eos()
+
+    def _eos(self) -> int:
         if self._tokenizer.eos_token_id is None:
             raise UserError(
                 f"model {self._model} has no token that ends a turn: it cannot be trained to stop"
             )
         return int(self._tokenizer.eos_token_id)
 
+    def encode_parts(self, parts: Sequence[Part]) -> list[tuple[int, ...]]:
+        """The ids of each part of what follows a prompt; each text is tokenised by itself.
+
+        Raises:
+            UserError: The model has no such control token.
+        """
+        encoded: list[tuple[int, ...]] = []
+        for part in parts:
+            if isinstance(part, Token):
+                encoded.append((self.token_id(part.name),))
+            elif isinstance(part, Sampled):
+                encoded.append(part.ids)
+            else:
+                encoded.append(self.encode_text(part if isinstance(part, str) else part.text))
+        return encoded
+
+    def token_id(self, name: str) -> int:
+        """The id of a control token.
+
+        Raises:
+            UserError: The model has none of that name.
+        """
+        if name not in self._specials:
+            raise UserError(
+                f"model {self._model} has no control token {name!r}: name it in the method's `tokens`, or "
+                "pass a model that has it"
+            )
+        return self._specials[name]
+
     def _encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Render and tokenise; exactly one BOS where one is in use, and an assistant's last turn open."""
         if messages and messages[-1].role == "assistant":
-            return self._encode(messages[:-1]) + self.encode_text(messages[-1].text)
+            opened = self.encode_parts(messages[-1].content)
+            return self._encode(messages[:-1]) + tuple(token for ids in opened for token in ids)
+        if messages and messages[0].role == "plain":
+            return self._encode_plain(messages)
         chat = [{"role": m.role, "content": self._harmless(m.text)} for m in messages]
         text = self._render(chat if self._takes_system else _system_into_user(chat))
         ids = tuple(self._tokenizer(text, add_special_tokens=False).input_ids)
@@ -153,6 +194,28 @@ class PromptBuilder:
         if written > 1:
             return ids[written - 1 :]
         return (self._bos, *ids) if written == 0 and self._adds_bos else ids
+
+    def _encode_plain(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Text without a template, after the BOS where the tokenizer uses one."""
+        if len(messages) > 1:
+            raise ValueError("plain text stands alone: it is no turn of a chat")
+        ids = self.encode_text(messages[0].text)
+        return (self._bos, *ids) if self._bos is not None and self._adds_bos else ids
+
+    @cached_property
+    def _template(self) -> str:
+        """The chat template, with one fixed date.
+
+        Raises:
+            UserError: The tokenizer has none.
+        """
+        if not self._tokenizer.chat_template:
+            raise UserError(
+                f"model {self._model} has no chat template: use an instruction-tuned model, or put a "
+                "chat_template.jinja into its folder"
+            )
+        template = str(self._tokenizer.get_chat_template())
+        return _FIXED_DATE + template if "strftime_now" in template else template
 
     def _render(self, chat: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
         from jinja2 import TemplateError
@@ -172,7 +235,8 @@ class PromptBuilder:
             ) from error
         return str(rendered)
 
-    def _template_takes_system(self) -> bool:
+    @cached_property
+    def _takes_system(self) -> bool:
         """Whether a system turn may stand by itself; some templates forbid it (Gemma 2's) or drop it."""
         probe = "Follow me."
         try:
@@ -225,8 +289,8 @@ def _broken(special: re.Match[str]) -> str:
 def _capped(messages: Sequence[Message], cuts: dict[str, list[int]], cap: int) -> list[Message]:
     """The messages with every piece of evidence cut after at most `cap` tokens."""
 
-    def cut(part: str | Evidence) -> str | Evidence:
-        if isinstance(part, str):
+    def cut(part: Part) -> Part:
+        if not isinstance(part, Evidence):
             return part
         ends = cuts[part.text]
         return Evidence(part.text[: ends[min(cap, len(ends) - 1)]])

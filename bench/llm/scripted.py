@@ -15,7 +15,7 @@ class ScriptedEngine:
     Args:
         respond: The reply to a request: a function of the request, a mapping from role to reply (roles
             that it lacks are an error), or replies to be given in turn (an error when they run out).
-        log_probability: The log-probability that every token gets, generated or scored.
+        log_probability: The log-probability that every token gets, generated, watched or scored.
         name: What the signature calls the script; give different scripts different names.
     """
 
@@ -52,8 +52,12 @@ class ScriptedEngine:
         if words > request.max_new_tokens:
             words, finish = request.max_new_tokens, "length"
             text = " ".join(text.split()[:words])
+        if request.watch:
+            words = max(1, words)  # a model says one token at least: the end of its turn
         logprobs = (self._log_probability,) * words if request.logprobs else None
-        return Completion(text, tuple(range(words)), _word_ids(request.messages), logprobs, finish)
+        watched = ((self._log_probability,) * len(request.watch),) * words if request.watch else ()
+        prompt = _word_ids(request.messages)
+        return Completion(text, tuple(range(words)), prompt, logprobs, finish, watched=watched)
 
     def _scored(self, request: Score) -> Completion:
         words = len(request.continuation.split())

@@ -47,7 +47,7 @@ class EngineSettings:
 
     def signature(self, model: ResolvedModel) -> dict[str, Any]:
         """JSON values that name everything which can change what `model` says."""
-        return {
+        return ({"tokens": list(model.tokens)} if model.tokens else {}) | {
             "engine": "hf",
             "model": model.name,
             "revision": model.revision,

@@ -16,6 +16,8 @@ from typing import Any
 
 from datasets import Dataset
 from datasets.utils.logging import disable_progress_bar
+from peft.utils import AuxiliaryTrainingWrapper
+from torch.nn.functional import cross_entropy
 from transformers import PrinterCallback, ProgressCallback, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
@@ -80,9 +82,40 @@ def run_sft(
     def trainer() -> SFTTrainer:
         config = SFTConfig(**_arguments(setup, len(rows), held_out), max_length=None, packing=False)
         data = _data(rows, held_out, setup)
-        return SFTTrainer(model=model, args=config, processing_class=tokenizer, **data)
+        kind = _OutputEmbeddingsSFTTrainer if _trains_output_embeddings(model) else SFTTrainer
+        return kind(model=model, args=config, processing_class=tokenizer, **data)
 
     return _run(trainer, setup)
+
+
+def _trains_output_embeddings(model: Any) -> bool:
+    """Whether an adapter changes rows of the output layer: those of added control tokens."""
+    return isinstance(model.get_output_embeddings(), AuxiliaryTrainingWrapper)
+
+
+class _OutputEmbeddingsSFTTrainer(SFTTrainer):  # type: ignore[misc]
+    """An `SFTTrainer` that calls the output layer: trl multiplies by its weights, past an adapter's part."""
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The mean over labelled tokens, and their accuracy.
+
+        The model itself is called, so that whatever it does with its logits is done here, too. They stand in
+        memory for the columns of the batch that hold a label.
+        """
+        labels = inputs["labels"][:, 1:]
+        columns = (labels != -100).any(dim=0).nonzero().flatten()
+        reads = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        logits = model(**reads, use_cache=False, logits_to_keep=columns).logits
+        kept = labels[:, columns]
+        learnt = kept != -100
+        said, right = logits[learnt].float(), kept[learnt]
+        total = cross_entropy(said, right, reduction="sum")
+        loss = total / (len(right) if num_items_in_batch is None else num_items_in_batch)
+        accuracy = (said.argmax(dim=-1) == right).float().mean().item()
+        self._metrics["train" if self.model.training else "eval"]["mean_token_accuracy"].append(accuracy)
+        return (loss, {"loss": loss}) if return_outputs else loss
 
 
 class _EncodedDPOTrainer(DPOTrainer):  # type: ignore[misc]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ragtrials.program import Completion, Message
+from ragtrials.program import Completion, Evidence, Message, Part, assistant
 
 if TYPE_CHECKING:
     from ragtrials.llm.prompts import PromptBuilder
@@ -20,12 +20,13 @@ class Demonstration:
         messages: The prompt, as a method's program renders it.
         completion: The target. Of a `Completion` that ended its turn the very ids that were sampled are
             trained on. A text, and a sample that a stop string or the length ended, is tokenised as what
-            follows the prompt, and the end of the turn is put behind it.
+            follows the prompt, and the end of the turn is put behind it. Parts are a text with control
+            tokens, and with evidence, which the model reads but does not learn to write: no loss is on it.
         role: The agent that should say it.
     """
 
     messages: tuple[Message, ...]
-    completion: str | Completion
+    completion: str | Completion | tuple[Part, ...]
     role: str = "generator"
 
 
@@ -55,9 +56,28 @@ class RowEncoder:
 
     def sft(self, row: Demonstration) -> dict[str, list[int]]:
         """`input_ids` and `labels` of trl's SFTTrainer: the loss is on the completion and its end alone."""
+        if isinstance(row.completion, tuple):
+            return self._parts(row.messages, row.completion)
         (target,) = self._completions(row.completion)
         prompt = self._prompt(row.messages, len(target))
         return {"input_ids": prompt + target, "labels": [-100] * len(prompt) + target}
+
+    def _parts(self, messages: tuple[Message, ...], parts: tuple[Part, ...]) -> dict[str, list[int]]:
+        """A row whose completion is parts: no loss is on evidence, which is shortened as in evaluation.
+
+        There the model continues behind the tag that closes the last evidence: up to it, all is prompt.
+        """
+        given = max((at + 2 for at, part in enumerate(parts) if isinstance(part, Evidence)), default=0)
+        rest, end = parts[given:], self.prompts.turn_end
+        written = sum(map(len, self.prompts.encode_parts(rest))) + 1
+        chat = self.prompts.fit((*messages, assistant(*parts[:given])), self._budget(written))
+        ids = list(self.prompts.build(chat[:-1], self.max_prompt_tokens).ids)
+        labels = [-100] * len(ids)
+        said = (*chat[-1].content, *rest)
+        for part, encoded in zip(said, self.prompts.encode_parts(said), strict=True):
+            ids += encoded
+            labels += [-100] * len(encoded) if isinstance(part, Evidence) else encoded
+        return {"input_ids": [*ids, end], "labels": [*labels, end]}
 
     def dpo(self, row: Preference) -> dict[str, list[int]]:
         """`prompt_ids`, `chosen_ids` and `rejected_ids` of trl's DPOTrainer."""
@@ -78,10 +98,13 @@ class RowEncoder:
         return encoded
 
     def _prompt(self, messages: Sequence[Message], new_tokens: int) -> list[int]:
-        budget = self.max_prompt_tokens
-        if self.context is not None:
-            budget = min(budget, self.context - new_tokens)
-        return list(self.prompts.build(messages, budget).ids)
+        return list(self.prompts.build(messages, self._budget(new_tokens)).ids)
+
+    def _budget(self, new_tokens: int) -> int:
+        """How long a prompt may be before `new_tokens` more."""
+        if self.context is None:
+            return self.max_prompt_tokens
+        return min(self.max_prompt_tokens, self.context - new_tokens)
 
 
 def tokens_of(rows: Sequence[dict[str, Any]]) -> int:

@@ -45,7 +45,8 @@ class Surroundings:
         max_prompt_tokens: Longer prompts have their passages shortened.
         retriever: Over the training corpus; None for a method that never retrieves.
         load_engine: The engine with the given weights by role.
-        free_engine: Unloads it.
+        load_other: The engine with another model, run in the same way.
+        free_engine: Unloads whichever is loaded.
         scores: All of the task's scores of an answer to an example, the same that evaluation reports.
         main_metric: The one of them that ranks.
         choices: The answers that the task chooses among; empty where any text may be one.
@@ -65,6 +66,7 @@ class Surroundings:
     max_prompt_tokens: int
     retriever: Retriever | None
     load_engine: Callable[[Mapping[str, Path]], Engine]
+    load_other: Callable[[str], Engine]
     free_engine: Callable[[], None]
     scores: Callable[[str, Example], Mapping[str, float]]
     main_metric: str
@@ -176,12 +178,15 @@ class TrainRun:
             lambda driver, part: driver.branch(answer, part),
         )
 
-    def ask(self, name: str, asked: Sequence[tuple[str, Generate, int]]) -> list[Completion]:
-        """Draw single completions with the present weights.
+    def ask(
+        self, name: str, asked: Sequence[tuple[str, Generate, int]], model: str | None = None
+    ) -> list[Completion]:
+        """Draw single completions with the present weights, or from another model.
 
         Args:
             name: A name of its own in this training.
             asked: Example id, request, and which draw it is, which decides its seed.
+            model: The other model, as `--model` takes it, such as a stronger one that labels data.
         """
 
         def drive(driver: Driver, part: Sequence[tuple[str, Generate, int]]) -> list[Trace]:
@@ -190,7 +195,7 @@ class TrainRun:
                 for (example_id, request, _), result in zip(part, driver.ask(part), strict=True)
             ]
 
-        traces = self._kept(name, asked, [example_id for example_id, _, _ in asked], drive)
+        traces = self._kept(name, asked, [example_id for example_id, _, _ in asked], drive, model)
         return [cast("Completion", trace.steps[0].result) for trace in traces]
 
     def play(
@@ -300,6 +305,7 @@ class TrainRun:
         items: Sequence[T],
         example_ids: Sequence[str],
         drive: Callable[[Driver, Sequence[T]], list[Trace]],
+        model: str | None = None,
     ) -> list[Trace]:
         """Drive items chunk by chunk; chunks that are on disk are not driven again."""
         folder, identity = self.folder / "rollouts" / name, f"{self._around.train_id}/{name}"
@@ -310,7 +316,7 @@ class TrainRun:
                 part = items[start : start + size]
                 chunk = read_chunk(folder, identity, index, example_ids[start : start + size])
                 if chunk is None:
-                    engine = self._around.load_engine(self.policies)
+                    engine = self._engine(model)
                     driver = Driver(self._around.retriever, engine, self.seed)
                     clock = time.perf_counter()
                     found = drive(driver, part)
@@ -320,3 +326,8 @@ class TrainRun:
                 traces += chunk.traces
                 bar.advance(len(part))
         return traces
+
+    def _engine(self, model: str | None) -> Engine:
+        if model is None:
+            return self._around.load_engine(self.policies)
+        return self._around.load_other(model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +17,7 @@ from transformers import set_seed
 from transformers.pytorch_utils import Conv1D
 
 from ragtrials.errors import UserError
-from ragtrials.llm.loading import load_model
+from ragtrials.llm.loading import added_ids, load_model
 from ragtrials.llm.models import ResolvedModel
 from ragtrials.llm.policy import ADAPTER_CONFIG, ADAPTER_WEIGHTS, is_adapter
 from ragtrials.llm.quiet import quiet_transformers
@@ -49,12 +50,19 @@ def load_trainable(
         return load_model(source, "float32", device).train()
     if start is not None and not is_adapter(start):
         raise UserError("an adapter cannot be put on a fully trained model: set tuning=full for both stages")
-    return add_adapter(
-        load_model(base, dtype, device), "default", settings.lora, start, base.name, seed
-    ).train()
+    model = load_model(base, dtype, device)
+    return add_adapter(model, "default", settings.lora, start, base.name, seed, added_ids(base)).train()
 
 
-def add_adapter(model: Any, name: str, lora: Lora, start: Path | None, base: str, seed: int) -> PeftModel:
+def add_adapter(
+    model: Any,
+    name: str,
+    lora: Lora,
+    start: Path | None,
+    base: str,
+    seed: int,
+    tokens: Sequence[int] = (),
+) -> PeftModel:
     """Put an adapter on a model, and peft's wrapper around it if it has none yet.
 
     Args:
@@ -64,6 +72,7 @@ def add_adapter(model: Any, name: str, lora: Lora, start: Path | None, base: str
         start: A folder with its weights; None for a new one.
         base: What error messages call the model.
         seed: Decides a new adapter's A matrices.
+        tokens: Ids whose embeddings, of input and output, a new adapter trains, too: those of added tokens.
 
     Raises:
         UserError: LoRA finds nothing to adapt.
@@ -77,14 +86,14 @@ def add_adapter(model: Any, name: str, lora: Lora, start: Path | None, base: str
             if start is not None:
                 model.load_adapter(start, name, is_trainable=True)
             else:
-                model.add_adapter(name, _lora(lora, model.get_base_model(), base))
+                model.add_adapter(name, _lora(lora, model.get_base_model(), base, tokens))
             return model
         if start is not None:
             return PeftModel.from_pretrained(model, start, name, is_trainable=True)
-        return get_peft_model(model, _lora(lora, model, base), name)
+        return get_peft_model(model, _lora(lora, model, base, tokens), name)
 
 
-def _lora(lora: Lora, model: Any, name: str) -> LoraConfig:
+def _lora(lora: Lora, model: Any, name: str, tokens: Sequence[int]) -> LoraConfig:
     layers = int(model.config.get_text_config().num_hidden_layers)
     if lora.last_layers is not None and lora.last_layers > layers:
         raise UserError(f"lora.last_layers is {lora.last_layers}, but model {name} has {layers} layers")
@@ -106,7 +115,17 @@ def _lora(lora: Lora, model: Any, name: str) -> LoraConfig:
         layers_to_transform=None
         if lora.last_layers is None
         else list(range(layers - lora.last_layers, layers)),
+        trainable_token_indices=_embeddings(model, tokens) or None,
     )
+
+
+def _embeddings(model: Any, tokens: Sequence[int]) -> dict[str, list[int]]:
+    """The names of the model's embeddings, one where those of input and output are tied, with the ids."""
+    tables = [model.get_input_embeddings()]
+    if not model.config.get_text_config().tie_word_embeddings:
+        tables.append(model.get_output_embeddings())
+    names = [name for name, module in model.named_modules() if any(module is table for table in tables)]
+    return {name.rpartition(".")[2]: list(tokens) for name in names} if tokens else {}
 
 
 def save_weights(model: Any, tokenizer: Any, base: ResolvedModel, folder: Path) -> None:

@@ -95,13 +95,13 @@ def test_the_quick_start_writes_into_its_own_folder_and_trains_below_runs(
     assert sorted(path.name for path in here.iterdir()) == ["cache", "data", "runs"]
     checkpoints = call("list", "checkpoints").stdout.splitlines()
     trained = [line.split()[1:3] for line in checkpoints]
-    assert trained == [[name, "geo_pop"] for name in ("mmoa_rag", "rag_ddr", "sft", "smart_rag")]
+    assert trained == [[name, "geo_pop"] for name in ("mmoa_rag", "rag_ddr", "self_rag", "sft", "smart_rag")]
     assert not [line for line in checkpoints if "not finished" in line]
     assert "sft" in board
     assert "rag_ddr" in board
     again = call(*words)
     assert again.exit_code == 0
-    assert again.stderr.count("already done") == 10
+    assert again.stderr.count("already done") == 11
     assert (here / "runs" / "quickstart" / "leaderboard.md").read_text() == board
 
 

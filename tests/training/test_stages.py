@@ -18,7 +18,7 @@ from tiny import build_tiny_model
 from toy_training import letter_examples, toy_run
 
 from ragtrials.errors import RunFailure, UserError
-from ragtrials.program import Completion, user
+from ragtrials.program import Completion, Evidence, Token, user
 from ragtrials.training import stages
 from ragtrials.training.rows import Demonstration, Preference
 from ragtrials.training.run import TrainRun
@@ -111,11 +111,31 @@ def two_rounds(run: TrainRun) -> None:
     dpo(run, "second", "generator", PAIRS, LORA, beta=0.1)
 
 
+TOKENS = ("[Retrieval]", "<paragraph>", "</paragraph>", "[Utility:5]")
+PASSAGE = (Token("[Retrieval]"), Token("<paragraph>"), Evidence("Ann was here."), Token("</paragraph>"))
+SPOKEN = [
+    replace(row, completion=(*PASSAGE, word, Token("[Utility:5]")))
+    for row, word in zip(ROWS, WORDS, strict=True)
+]
+
+
+def tokened(run: TrainRun) -> TrainRun:
+    """The training, of a model that gets control tokens."""
+    run._around = replace(run._around, base=replace(run.base, tokens=TOKENS))
+    return run
+
+
 TRAININGS: dict[str, tuple[Train, str]] = {
     "sft full": (lambda run: sft(run, "s", "generator", ROWS, FULL), "s"),
     "sft lora": (lambda run: sft(run, "s", "generator", ROWS, LORA), "s"),
     "dpo lora": (two_rounds, "second"),
     "dpo full": (lambda run: dpo(run, "s", "generator", PAIRS, FULL, beta=0.1), "s"),
+    "tokens": (lambda run: sft(tokened(run), "s", "generator", SPOKEN, LORA), "s"),
+    "tokens full": (lambda run: sft(tokened(run), "s", "generator", SPOKEN, FULL), "s"),
+    "tokens picked": (
+        lambda run: sft(tokened(run), "s", "generator", SPOKEN, LORA, held_out=SPOKEN[:3]),
+        "s",
+    ),
     "picked": (lambda run: sft(run, "s", "generator", ROWS, LORA, held_out=ROWS[:3]), "s"),
 }
 

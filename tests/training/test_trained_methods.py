@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from toy_training import Recorder, toy_run
 from ragtrials.data import Example, Passage
 from ragtrials.driver import Driver
 from ragtrials.llm.build import load_engine
+from ragtrials.methods._self_labels import CRITIC
 from ragtrials.program import Completion, Generate, Hit
 from ragtrials.registry import METHODS
 from ragtrials.training import stages
@@ -51,9 +53,21 @@ class Ranked:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = build_tiny_model(tmp_path_factory.mktemp("model"), hidden=32)
+    tokens = [token for name in TRAINED for token in method_of(METHODS.load(name)).tokens]
     return folder, load_engine(
-        str(folder), dtype="float32", device="cpu", batch_size=16, max_prompt_tokens=BUDGET
+        str(folder),
+        dtype="float32",
+        device="cpu",
+        batch_size=16,
+        max_prompt_tokens=BUDGET,
+        tokens=tuple(dict.fromkeys(tokens)),
     )
+
+
+def method_of(kind: Any) -> Any:
+    """The method under its smallest settings, but with whole passages."""
+    config = kind.PROFILES["smoke"]
+    return kind(replace(config, passage_words=None) if hasattr(config, "passage_words") else config)
 
 
 def many_es(answer: str, example: Example) -> float:
@@ -73,14 +87,15 @@ def rows_by_role(kind: Any, folder: Path, engine: Any, monkeypatch: pytest.Monke
         engine=engine[1],
         retriever=Ranked(),
         max_prompt_tokens=BUDGET,
+        tokens=method_of(kind).tokens,
     )
-    kind(kind.PROFILES["smoke"]).train(run)
+    method_of(kind).train(run)
     return recorder
 
 
 def evaluated_prompts(kind: Any, engine: Any) -> tuple[dict[str, set[tuple[int, ...]]], int]:
     """What `answer` asks by role, under every run of passages that training may have shown; how many were cut."""
-    method = kind(kind.PROFILES["smoke"])
+    method = method_of(kind)
     k = method.config.k
     runs = {
         tuple(Ranked().ranking(e.question)[i : i + n]) for e in QUESTIONS for i in range(4) for n in (1, k)
@@ -109,8 +124,11 @@ def test_the_prompt_of_training_is_the_prompt_of_evaluation(
         assert set(recorder.prompts) == set(kind.PROFILES["smoke"].train_agents)
     asked, cut = evaluated_prompts(kind, engine)
     assert cut  # the comparison covers shortened prompts
+    assert set(recorder.prompts) - set(asked) <= {CRITIC}  # it labels training data alone
     for role, prompts in recorder.prompts.items():
         assert prompts
+        if role == CRITIC:
+            continue
         strangers = [prompt for prompt in prompts if prompt not in asked[role]]
         assert not strangers, f"{len(strangers)} of {len(prompts)} prompts of {role} are never asked"
 

@@ -12,7 +12,7 @@ from ragtrials.data import Passage
 from ragtrials.errors import RunFailure, UserError
 from ragtrials.llm.prompts import PromptBuilder
 from ragtrials.methods.smart_rag import SmartRAG
-from ragtrials.program import Evidence, assistant, system, user
+from ragtrials.program import Evidence, assistant, plain_text, system, user
 
 HUGE = 100_000
 SYSTEM_REFUSED = (
@@ -268,9 +268,25 @@ def test_a_question_that_cannot_fit_is_an_error_with_the_numbers(folders):
         builder.build((user(QUESTION),), 0)
 
 
-def test_a_model_without_a_template_is_refused(folders):
-    with pytest.raises(UserError, match=r"model tiny has no chat template: .*chat_template\.jinja"):
-        PromptBuilder(folders(None), "tiny")
+def test_a_chat_with_a_model_without_a_template_is_refused(folders):
+    builder = PromptBuilder(folders(None), "tiny")
+    for chat in ((user("Where?"),), (system("Be brief."), user("Where?"), assistant("In"))):
+        with pytest.raises(UserError, match=r"model tiny has no chat template: .*chat_template\.jinja") as e:
+            builder.build(chat, HUGE)
+        assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("with_bos", [False, True])
+def test_plain_text_needs_no_template(folders, with_bos):
+    tokenizer = folders(None, with_bos)
+    builder = PromptBuilder(tokenizer, "tiny")
+    ids = builder.build((plain_text("Where?\n"),), HUGE).ids
+    assert ids == tuple(tokenizer("Where?\n").input_ids)
+    assert ids[0] == tokenizer.bos_token_id or not with_bos
+    opened = builder.build((plain_text("Where?\n"), assistant("In")), HUGE).ids
+    assert opened == ids + builder.encode_text("In")
+    with pytest.raises(ValueError, match="plain text stands alone"):
+        builder.build((plain_text("Where?"), user("Who?")), HUGE)
 
 
 @pytest.mark.parametrize("template", [SYSTEM_REFUSED, SYSTEM_DROPPED])

@@ -68,15 +68,25 @@ def test_the_quick_start_trains_on_little_and_saves_on_the_way() -> None:
         ("rag_ddr", "geo_pop", 16),
         ("mmoa_rag", "geo_pop", 16),
         ("smart_rag", "geo_pop", 16),
+        ("self_rag", "geo_pop", 16),
     ]
-    sft, ddr, mmoa, smart = map(settings, trained)
+    sft, ddr, mmoa, smart, self_rag = map(settings, trained)
+    assert (self_rag.examples, self_rag.labels.examples, self_rag.generator.epochs) == (12, 4, 1)
     assert (smart.examples, smart.warm_up.examples) == (12, 10)
     assert (smart.ppo.steps, smart.ppo.questions, smart.ppo.update.save_steps) == (2, 6, 1)
     assert (mmoa.examples, mmoa.ppo.steps, mmoa.ppo.questions, mmoa.ppo.update.save_steps) == (12, 2, 6, 1)
     assert (sft.examples, ddr.examples) == (16, 10)
     # A question gives at most one row to SFT and the generator, and two to the refiner.
-    for rows, optimisation in ((16, sft.sft), (10, ddr.generator), (20, ddr.refiner)):
+    for rows, optimisation in (
+        (16, sft.sft),
+        (10, ddr.generator),
+        (20, ddr.refiner),
+        (4 * (2 + 2 * self_rag.k), self_rag.critic),
+    ):
         assert optimisation.save_steps < rows / optimisation.batch_size
+
+
+NO_CRITIC = ("weights.relevance=0.0", "weights.support=0.0", "weights.utility=0.0")
 
 
 def test_the_laptop_suite_compares_training_with_none() -> None:
@@ -102,6 +112,12 @@ def test_the_laptop_suite_compares_training_with_none() -> None:
         ("smart_rag", "popqa", (), True),
         ("smart_rag", "popqa", ("gate=always",), True),
         ("smart_rag", "popqa", ("gate=never",), True),
+        *(
+            ("self_rag", task, options, optional)
+            for optional, tasks in ((False, ("geo_pop", "geo_hop")), (True, ("popqa", "hotpotqa")))
+            for options in ((), ("mode=always",), ("mode=never",), NO_CRITIC)
+            for task in tasks
+        ),
     ]
     assert {r.conditions for r in requests} == {Conditions(limit=300, chunk=50, batch_size=16)}
     # All read as many words of as many passages, so that training is all that differs; SmartRAG reads fewer.
