@@ -20,6 +20,9 @@ class Labels:
             model is asked; the paper asks GPT-4.
         model: The model that is asked, as `--model` takes it; the untrained model itself if none.
         examples: The first so many of the training examples are labelled for the critic; all if none.
+        passages: So many of the passages of each are labelled for it, drawn at random; all if none. The
+            few that a small budget allows are then of many questions, and it is the questions from which the
+            critic learns when to retrieve.
         critic: Whether a critic is trained on these labels and labels the generator's data. Without one the
             labeller labels them itself.
     """
@@ -27,11 +30,14 @@ class Labels:
     labeller: Literal["rules", "model"] = "rules"
     model: str | None = None
     examples: int | None = None
+    passages: int | None = None
     critic: bool = True
 
     def __post_init__(self) -> None:
-        if self.examples is not None and self.examples < 1:
-            raise UserError(f"labels.examples must be at least 1, or none, not {self.examples}")
+        for name in ("examples", "passages"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"labels.{name} must be at least 1, or none, not {value}")
         if self.model is not None and self.labeller != "model":
             raise UserError("labels.model is asked under labels.labeller=model alone")
 

@@ -28,7 +28,11 @@ Found = Mapping[str, Sequence[Passage]]
 
 
 def critic_inquiries(
-    examples: Sequence[Example], found: Found, own_answers: Mapping[str, Sequence[str]]
+    examples: Sequence[Example],
+    found: Found,
+    own_answers: Mapping[str, Sequence[str]],
+    passages: int | None = None,
+    seed: int = 0,
 ) -> list[Inquiry]:
     """All kinds of inquiries about training questions, their passages, their answers and a model's own.
 
@@ -36,16 +40,26 @@ def critic_inquiries(
         examples: The questions.
         found: Their passages.
         own_answers: What the untrained model answers by itself, so that not all answers are useful.
+        passages: How many passages of each question, drawn at random; all if None.
+        seed: Decides the draw.
     """
     inquiries = []
     for example in examples:
         inquiries.append(Inquiry("retrieve", example))
-        for passage in found[example.id]:
+        for passage in _drawn(found[example.id], passages, seed, example):
             inquiries.append(Inquiry("relevance", example, passage=passage))
             inquiries.append(Inquiry("support", example, example.target, passage))
         answers = dict.fromkeys([example.target, *own_answers.get(example.id, ())])
         inquiries += [Inquiry("utility", example, answer) for answer in answers if answer]
     return inquiries
+
+
+def _drawn(passages: Sequence[Passage], count: int | None, seed: int, example: Example) -> Sequence[Passage]:
+    """So many passages of a question, in the order in which they were found."""
+    if count is None or count >= len(passages):
+        return passages
+    ranks = sorted(range(len(passages)), key=lambda rank: derive_seed(seed, "labelled", example.id, rank))
+    return [passages[rank] for rank in sorted(ranks[:count])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,7 @@ class SelfRAG(Method):
         label = self._labeller(run, own)
         if config.labels.critic:
             taught = run.examples[: config.labels.examples]
-            inquiries = critic_inquiries(taught, found, own)
+            inquiries = critic_inquiries(taught, found, own, config.labels.passages, run.seed)
             labels = label("labels", inquiries)
             run.statistics["critic"] = _counts(labels)
             sft(run, "critic", CRITIC, lessons(inquiries, labels, config.passage_words), config.critic)

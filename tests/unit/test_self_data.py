@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -123,6 +124,28 @@ def test_what_the_critic_is_asked() -> None:
     shown = [i.messages(2)[0] for i in inquiries if i.passage == BIRTH]
     assert all(m.content[-1] == Evidence("Ann was") for m in shown)
     assert len({i.messages(None) for i in inquiries}) == len(inquiries)
+
+
+def test_few_passages_of_each_question_are_drawn_from_all_ranks() -> None:
+    passages = (BIRTH, HOP, ALIAS, OTHER)
+    examples = [Example(f"q{n}", "Where?", (("Rome",),)) for n in range(100)]
+    found = {example.id: passages for example in examples}
+
+    def drawn(count: int, seed: int = 0) -> list[list[str]]:
+        inquiries = critic_inquiries(examples, found, {}, count, seed)
+        asked: dict[str, list[str]] = {example.id: [] for example in examples}
+        for inquiry in inquiries:
+            if inquiry.kind == "relevance" and inquiry.passage is not None:
+                asked[inquiry.example.id].append(inquiry.passage.id)
+        assert sum(i.kind == "support" for i in inquiries) == sum(i.kind == "relevance" for i in inquiries)
+        return list(asked.values())
+
+    one = Counter(passage for (passage,) in drawn(1))
+    assert all(15 <= one[passage.id] <= 35 for passage in passages)
+    assert drawn(1) == drawn(1) != drawn(1, seed=1)
+    order = [passage.id for passage in passages]
+    assert all(len(two) == 2 and two == sorted(two, key=order.index) for two in drawn(2))
+    assert drawn(4) == drawn(9) == [order] * 100
 
 
 def test_lessons_are_inquiries_with_labels_that_could_be_read() -> None:
