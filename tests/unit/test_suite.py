@@ -64,24 +64,25 @@ def test_a_setting_of_a_group_has_a_dotted_key(tmp_path: Path, key: str) -> None
 def test_the_quick_start_trains_on_little_and_saves_on_the_way() -> None:
     trained = [r for r in expand(load_suite("quickstart"), {}) if METHODS.load(r.method).trains]
     assert [(r.method, r.task, r.conditions.limit) for r in trained] == [
-        ("sft", "geo_pop", 16),
-        ("rag_ddr", "geo_pop", 16),
-        ("mmoa_rag", "geo_pop", 16),
-        ("smart_rag", "geo_pop", 16),
-        ("self_rag", "geo_pop", 16),
+        ("sft", "geo_pop", 8),
+        ("rag_ddr", "geo_pop", 8),
+        ("mmoa_rag", "geo_pop", 8),
+        ("smart_rag", "geo_pop", 8),
+        ("self_rag", "geo_pop", 8),
     ]
     sft, ddr, mmoa, smart, self_rag = map(settings, trained)
-    assert (self_rag.examples, self_rag.labels.examples, self_rag.generator.epochs) == (12, 4, 1)
+    assert (self_rag.examples, self_rag.labels.examples, self_rag.labels.passages) == (12, 6, 1)
     assert (smart.examples, smart.warm_up.examples) == (12, 10)
     assert (smart.ppo.steps, smart.ppo.questions, smart.ppo.update.save_steps) == (2, 6, 1)
-    assert (mmoa.examples, mmoa.ppo.steps, mmoa.ppo.questions, mmoa.ppo.update.save_steps) == (12, 2, 6, 1)
-    assert (sft.examples, ddr.examples) == (16, 10)
+    assert (mmoa.examples, mmoa.ppo.steps, mmoa.ppo.questions, mmoa.ppo.update.save_steps) == (12, 2, 4, 1)
+    assert (sft.examples, ddr.examples) == (16, 6)
     # A question gives at most one row to SFT and the generator, and two to the refiner.
     for rows, optimisation in (
         (16, sft.sft),
-        (10, ddr.generator),
-        (20, ddr.refiner),
-        (4 * (2 + 2 * self_rag.k), self_rag.critic),
+        (6, ddr.generator),
+        (12, ddr.refiner),
+        (6 * (2 + 2 * 1), self_rag.critic),
+        (12, self_rag.generator),
     ):
         assert optimisation.save_steps < rows / optimisation.batch_size
 
