@@ -184,6 +184,7 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
             retriever=retriever,
             load_engine=lambda policies: resources.engine(conditions, policies, plan.method.tokens),
             load_other=lambda model: resources.engine(replace(conditions, model=model)),
+            describe_other=lambda model: resources.describe_engine(replace(conditions, model=model)),
             free_engine=resources.free_engine,
             scores=plan.task.score,
             main_metric=plan.task.card.main_metric,

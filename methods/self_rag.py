@@ -211,6 +211,8 @@ class SelfRAG(Method):
 
     def train(self, run: TrainRun) -> None:
         config = self.config
+        if config.labels.model is not None:
+            run.statistics["labeller"] = dict(run.describe(config.labels.model))
         traces = run.rollout("retrieved", self._fetch, run.examples)
         found = {trace.example_id: trace.retrieved for trace in traces}
         own: Mapping[str, Sequence[str]] = {}

@@ -84,6 +84,7 @@ def toy_run(
             retriever=retriever,
             load_engine=load,
             load_other=lambda name: load({}),
+            describe_other=lambda name: {"model": name},
             free_engine=lambda: None,
             scores=lambda answer, example: {"em": reward(answer, example), "f1": reward(answer, example)},
             main_metric="em",

@@ -46,6 +46,7 @@ class Surroundings:
         retriever: Over the training corpus; None for a method that never retrieves.
         load_engine: The engine with the given weights by role.
         load_other: The engine with another model, run in the same way.
+        describe_other: That engine's signature, without loading it.
         free_engine: Unloads whichever is loaded.
         scores: All of the task's scores of an answer to an example, the same that evaluation reports.
         main_metric: The one of them that ranks.
@@ -67,6 +68,7 @@ class Surroundings:
     retriever: Retriever | None
     load_engine: Callable[[Mapping[str, Path]], Engine]
     load_other: Callable[[str], Engine]
+    describe_other: Callable[[str], Mapping[str, Any]]
     free_engine: Callable[[], None]
     scores: Callable[[str, Example], Mapping[str, float]]
     main_metric: str
@@ -177,6 +179,14 @@ class TrainRun:
             [branch.example_id for branch in branches],
             lambda driver, part: driver.branch(answer, part),
         )
+
+    def describe(self, model: str) -> Mapping[str, Any]:
+        """The signature of another model that `ask` is to ask: what it is and how it is run.
+
+        Raises:
+            UserError: There is no such model. Better known before the first rollout than behind it.
+        """
+        return self._around.describe_other(model)
 
     def ask(
         self, name: str, asked: Sequence[tuple[str, Generate, int]], model: str | None = None

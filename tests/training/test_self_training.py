@@ -180,6 +180,7 @@ def test_a_model_labels(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyP
     run._around = replace(run._around, load_other=load_other)
     SelfRAG(config_of(labels=Labels(labeller="model", model="stronger", critic=critic))).train(run)
     assert set(names) == {"stronger"}
+    assert run.statistics["labeller"] == {"model": "stronger"}
     assert all(r.allowed and r.role == "labeller" for r in other.asked)
     assert not [r for r in engine.asked if r.allowed]
     if critic:
@@ -192,6 +193,22 @@ def test_a_model_labels(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyP
         assert not engine.asked  # nothing is looked up that no label needs
         assert run.statistics["generator"]["fully"] == 1
         assert run.statistics["generator"]["unlabelled"] == 5
+
+
+def test_a_labelling_model_that_is_not_there_is_known_before_the_first_rollout(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Labelling()
+    run, _ = run_of(tmp_path, model, monkeypatch, engine)
+
+    def describe_other(name: str) -> Any:
+        raise UserError(f"no model {name}")
+
+    run._around = replace(run._around, describe_other=describe_other)
+    with pytest.raises(UserError, match="no model stronger"):
+        SelfRAG(config_of(labels=Labels(labeller="model", model="stronger"))).train(run)
+    assert not engine.asked
+    assert not (tmp_path / "rollouts").exists()
 
 
 def test_the_untrained_model_labels_if_none_is_named(
