@@ -19,22 +19,25 @@ class Labels:
             untrained model's own answers say (`ragtrials.methods._self_rules`). "model": an instruction-tuned
             model is asked; the paper asks GPT-4.
         model: The model that is asked, as `--model` takes it; the untrained model itself if none.
-        examples: The first so many of the training examples are labelled for the critic; all if none.
-        passages: So many of the passages of each are labelled for it, drawn at random; all if none. The
-            few that a small budget allows are then of many questions, and it is the questions from which the
-            critic learns when to retrieve.
+        retrieve, relevance, support, utility: How many labels of each kind are made for the critic, of
+            training examples, passages and answers drawn at random; all if none.
+        balance: Whether the critic is shown the rarer of [Retrieval] and [No Retrieval] so many times that
+            it sees both equally often. One answer in ten known by itself is else never told from the rest.
         critic: Whether a critic is trained on these labels and labels the generator's data. Without one the
             labeller labels them itself.
     """
 
     labeller: Literal["rules", "model"] = "rules"
     model: str | None = None
-    examples: int | None = None
-    passages: int | None = None
+    retrieve: int | None = None
+    relevance: int | None = None
+    support: int | None = None
+    utility: int | None = None
+    balance: bool = False
     critic: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("examples", "passages"):
+        for name in ("retrieve", "relevance", "support", "utility"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UserError(f"labels.{name} must be at least 1, or none, not {value}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragtrials.data import Example, Passage
-from ragtrials.methods._self_config import Mix
-from ragtrials.methods._self_labels import Inquiry, Labeller
+from ragtrials.methods._self_config import Labels, Mix
+from ragtrials.methods._self_labels import KINDS, Inquiry, Labeller
 from ragtrials.methods._self_prompts import generator_prompt, passage_part
 from ragtrials.methods._self_tokens import (
     FULL,
@@ -31,35 +31,37 @@ def critic_inquiries(
     examples: Sequence[Example],
     found: Found,
     own_answers: Mapping[str, Sequence[str]],
-    passages: int | None = None,
-    seed: int = 0,
+    counts: Labels,
+    seed: int,
 ) -> list[Inquiry]:
-    """All kinds of inquiries about training questions, their passages, their answers and a model's own.
+    """Inquiries of all kinds about training questions, their passages, their answers and a model's own.
 
     Args:
         examples: The questions.
         found: Their passages.
         own_answers: What the untrained model answers by itself, so that not all answers are useful.
-        passages: How many passages of each question, drawn at random; all if None.
-        seed: Decides the draw.
+        counts: How many inquiries there are of each kind.
+        seed: Decides which.
     """
     inquiries = []
     for example in examples:
         inquiries.append(Inquiry("retrieve", example))
-        for passage in _drawn(found[example.id], passages, seed, example):
+        for passage in found[example.id]:
             inquiries.append(Inquiry("relevance", example, passage=passage))
             inquiries.append(Inquiry("support", example, example.target, passage))
         answers = dict.fromkeys([example.target, *own_answers.get(example.id, ())])
         inquiries += [Inquiry("utility", example, answer) for answer in answers if answer]
-    return inquiries
 
+    def draw(place: int) -> int:
+        inquiry = inquiries[place]
+        passage = inquiry.passage.id if inquiry.passage else ""
+        return derive_seed(seed, "labelled", inquiry.kind, inquiry.example.id, inquiry.answer, passage)
 
-def _drawn(passages: Sequence[Passage], count: int | None, seed: int, example: Example) -> Sequence[Passage]:
-    """So many passages of a question, in the order in which they were found."""
-    if count is None or count >= len(passages):
-        return passages
-    ranks = sorted(range(len(passages)), key=lambda rank: derive_seed(seed, "labelled", example.id, rank))
-    return [passages[rank] for rank in sorted(ranks[:count])]
+    drawn: list[int] = []
+    for kind in KINDS:
+        places = [place for place, inquiry in enumerate(inquiries) if inquiry.kind == kind]
+        drawn += sorted(places, key=draw)[: getattr(counts, kind)]
+    return [inquiries[place] for place in sorted(drawn)]
 
 
 @dataclass(frozen=True, slots=True)

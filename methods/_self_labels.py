@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from ragtrials.data import Example, Passage
 from ragtrials.methods import _self_rules as rules
@@ -18,6 +19,7 @@ from ragtrials.methods._self_prompts import (
     support_question,
     utility_question,
 )
+from ragtrials.methods._self_tokens import NO_RETRIEVAL, RETRIEVAL
 from ragtrials.program import Generate, Message, Token
 from ragtrials.training.rows import Demonstration
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 CRITIC, LABELLER = "critic", "labeller"
 Kind: TypeAlias = Literal["retrieve", "relevance", "support", "utility"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 WORDS: Mapping[Kind, Mapping[str, str]] = {
     "retrieve": RETRIEVE_WORDS,
     "relevance": IS_REL_WORDS,
@@ -152,11 +155,23 @@ def read(text: str, words: Mapping[str, str]) -> str | None:
 
 
 def lessons(
-    inquiries: Sequence[Inquiry], labels: Sequence[str | None], words: int | None
+    inquiries: Sequence[Inquiry], labels: Sequence[str | None], words: int | None, balance: bool
 ) -> list[Demonstration]:
-    """What the critic learns from: inquiries with their labels, where there is one."""
-    return [
+    """What the critic learns from: inquiries with their labels, where there is one.
+
+    Args:
+        inquiries: What was asked.
+        labels: What was said.
+        words: How many words of a passage are shown.
+        balance: Whether the rarer answer to whether one retrieves is repeated until both are equally often.
+    """
+    rows = [
         Demonstration(inquiry.messages(words), (Token(label),), CRITIC)
         for inquiry, label in zip(inquiries, labels, strict=True)
         if label is not None
     ]
+    if balance:
+        yes, no = ([row for row in rows if row.completion == (Token(n),)] for n in (RETRIEVAL, NO_RETRIEVAL))
+        rarer = min(yes, no, key=len)
+        rows += list(islice(cycle(rarer), abs(len(yes) - len(no))))
+    return rows

@@ -14,6 +14,7 @@ from ragtrials.training.settings import ALL_LINEAR, Lora, Optimisation
 # 0.2, weights 1, 1, 0.5; 100 new tokens.
 _ADAPTER = Lora(r=64, alpha=128, targets=ALL_LINEAR)
 PAPER = SelfConfig(
+    labels=Labels(retrieve=12594, relevance=19317, support=11181, utility=3831),
     critic=Optimisation(
         lora=_ADAPTER,
         learning_rate=2e-4,
@@ -55,7 +56,7 @@ LAPTOP = SelfConfig(
     passage_words=60,
     shots=4,
     examples=160,
-    labels=Labels(examples=120, passages=1),
+    labels=Labels(relevance=80, support=80, utility=60, balance=True),
     mix=Mix(unretrieved=1.0),
     critic=_SMALL,
     generator=replace(_SMALL, epochs=2),
@@ -67,7 +68,7 @@ SMOKE = replace(
     passage_words=20,
     shots=1,
     examples=4,
-    labels=Labels(examples=2),
+    labels=Labels(relevance=2, support=2, utility=2),
     critic=Optimisation(lora=Lora(r=4), learning_rate=1e-3, batch_size=4, micro_batch=2, save_steps=1),
     generator=Optimisation(lora=Lora(r=4), learning_rate=1e-3, batch_size=4, micro_batch=2, save_steps=1),
 )

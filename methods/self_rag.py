@@ -220,11 +220,11 @@ class SelfRAG(Method):
             own = closed_book_answers(run, LABELLER, run.examples, self.shown, config.max_new_tokens)
         label = self._labeller(run, own)
         if config.labels.critic:
-            taught = run.examples[: config.labels.examples]
-            inquiries = critic_inquiries(taught, found, own, config.labels.passages, run.seed)
+            inquiries = critic_inquiries(run.examples, found, own, config.labels, run.seed)
             labels = label("labels", inquiries)
             run.statistics["critic"] = _counts(labels)
-            sft(run, "critic", CRITIC, lessons(inquiries, labels, config.passage_words), config.critic)
+            rows = lessons(inquiries, labels, config.passage_words, config.labels.balance)
+            sft(run, "critic", CRITIC, rows, config.critic)
             label = by_critic(run, config.passage_words)
         data = GeneratorData(label, config.mix, config.prompt, config.passage_words, run.seed)
         rows = data.rows(run.examples, found)

@@ -180,7 +180,12 @@ def test_a_critic_learns_the_labels_and_gives_them_to_the_generator(tmp_path: Pa
     run = toy_run(tmp_path / "run", folder, examples, retriever=Library(), tokens=ALL)
     untrained_first(run)
     critic = replace(FULL, learning_rate=6e-3, epochs=5, batch_size=32, micro_batch=32)
-    config = replace(CONFIG, labels=Labels(examples=64), critic=critic, generator=replace(FULL, epochs=1))
+    config = replace(
+        CONFIG,
+        labels=Labels(retrieve=64, relevance=128, support=128, utility=64),
+        critic=critic,
+        generator=replace(FULL, epochs=1),
+    )
     SelfRAG(config).train(run)
     by_rules = {"unretrieved": 24, "fully": 48, "irrelevant": 12}
     counts = {name: count for name, count in run.statistics["generator"].items() if count}

@@ -114,7 +114,7 @@ def test_rules_label_for_the_critic_and_it_for_the_generator(
 ) -> None:
     engine = Labelling()
     run, recorder = run_of(tmp_path, model, monkeypatch, engine)
-    SelfRAG(config_of(labels=Labels(examples=4))).train(run)
+    SelfRAG(config_of()).train(run)
     # Of four questions a need, two passages with two labels each, gold's utility and a wrong answer's.
     assert roles(recorder) == {"critic": 4 * 5 + 4 + 2, "generator": 6}
     assert run.statistics["critic"] == {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragtrials.data import Example, Passage
-from ragtrials.methods._self_config import Mix
+from ragtrials.methods._self_config import Labels, Mix
 from ragtrials.methods._self_data import GeneratorData, critic_inquiries
 from ragtrials.methods._self_labels import WORDS, Inquiry, by_rules, lessons, read
 from ragtrials.methods._self_prompts import generator_prompt
@@ -110,7 +110,7 @@ def test_every_label_has_a_word() -> None:
 
 def test_what_the_critic_is_asked() -> None:
     found = {"ann": (BIRTH, OTHER)}
-    inquiries = critic_inquiries([ANN], found, {"ann": ["Oslo", "Rome", "", "Oslo"]})
+    inquiries = critic_inquiries([ANN], found, {"ann": ["Oslo", "Rome", "", "Oslo"]}, Labels(), seed=0)
     assert [(i.kind, i.answer, i.passage) for i in inquiries] == [
         ("retrieve", "", None),
         ("relevance", "", BIRTH),
@@ -126,33 +126,46 @@ def test_what_the_critic_is_asked() -> None:
     assert len({i.messages(None) for i in inquiries}) == len(inquiries)
 
 
-def test_few_passages_of_each_question_are_drawn_from_all_ranks() -> None:
-    passages = (BIRTH, HOP, ALIAS, OTHER)
+def test_so_many_labels_of_each_kind_are_drawn_from_all() -> None:
     examples = [Example(f"q{n}", "Where?", (("Rome",),)) for n in range(100)]
-    found = {example.id: passages for example in examples}
+    found = {example.id: (BIRTH, HOP, ALIAS, OTHER) for example in examples}
+    everything = critic_inquiries(examples, found, {}, Labels(), seed=0)
+    assert Counter(i.kind for i in everything) == {
+        "retrieve": 100,
+        "relevance": 400,
+        "support": 400,
+        "utility": 100,
+    }
 
-    def drawn(count: int, seed: int = 0) -> list[list[str]]:
-        inquiries = critic_inquiries(examples, found, {}, count, seed)
-        asked: dict[str, list[str]] = {example.id: [] for example in examples}
-        for inquiry in inquiries:
-            if inquiry.kind == "relevance" and inquiry.passage is not None:
-                asked[inquiry.example.id].append(inquiry.passage.id)
-        assert sum(i.kind == "support" for i in inquiries) == sum(i.kind == "relevance" for i in inquiries)
-        return list(asked.values())
-
-    one = Counter(passage for (passage,) in drawn(1))
-    assert all(15 <= one[passage.id] <= 35 for passage in passages)
-    assert drawn(1) == drawn(1) != drawn(1, seed=1)
-    order = [passage.id for passage in passages]
-    assert all(len(two) == 2 and two == sorted(two, key=order.index) for two in drawn(2))
-    assert drawn(4) == drawn(9) == [order] * 100
+    counts = Labels(retrieve=50, relevance=120, support=7, utility=999)
+    drawn = critic_inquiries(examples, found, {}, counts, seed=0)
+    assert Counter(i.kind for i in drawn) == {"retrieve": 50, "relevance": 120, "support": 7, "utility": 100}
+    assert [everything.index(inquiry) for inquiry in drawn] == sorted(map(everything.index, drawn))
+    assert drawn == critic_inquiries(examples, found, {}, counts, seed=0)
+    assert drawn != critic_inquiries(examples, found, {}, counts, seed=1)
+    ranks = Counter(i.passage.id for i in drawn if i.kind == "relevance" and i.passage is not None)
+    assert all(18 <= ranks[passage.id] <= 42 for passage in found["q0"])
+    assert len({i.example.id for i in drawn if i.kind == "retrieve"} & {e.id for e in examples[50:]}) > 10
 
 
 def test_lessons_are_inquiries_with_labels_that_could_be_read() -> None:
     inquiries = [Inquiry("retrieve", ANN), Inquiry("relevance", ANN, passage=BIRTH)]
-    assert lessons(inquiries, [None, RELEVANT], None) == [
+    assert lessons(inquiries, [None, RELEVANT], None, balance=False) == [
         Demonstration(inquiries[1].messages(None), (Token(RELEVANT),), "critic")
     ]
+
+
+@pytest.mark.parametrize(("often", "rare"), [(RETRIEVAL, NO_RETRIEVAL), (NO_RETRIEVAL, RETRIEVAL)])
+def test_the_rarer_need_of_retrieval_is_repeated_until_both_are_as_frequent(often: str, rare: str) -> None:
+    asked = [Inquiry("retrieve", Example(f"q{n}", f"Q{n}?", (("Rome",),))) for n in range(7)]
+    inquiries = [*asked, Inquiry("relevance", ANN, passage=BIRTH)]
+    labels = [often, rare, often, often, rare, often, often, RELEVANT]
+    rows = lessons(inquiries, labels, None, balance=True)
+    assert rows[:8] == lessons(inquiries, labels, None, balance=False)
+    assert [row.messages for row in rows[8:]] == [asked[n].messages(None) for n in (1, 4, 1)]
+    assert all(row.completion == (Token(rare),) for row in rows[8:])
+    # Where one of them is all there is, nothing can be balanced.
+    assert len(lessons(asked, [often] * 7, None, balance=True)) == 7
 
 
 # The generator's rows -----------------------------------------------------------------------------------

@@ -71,7 +71,8 @@ def test_the_quick_start_trains_on_little_and_saves_on_the_way() -> None:
         ("self_rag", "geo_pop", 8),
     ]
     sft, ddr, mmoa, smart, self_rag = map(settings, trained)
-    assert (self_rag.examples, self_rag.labels.examples, self_rag.labels.passages) == (12, 6, 1)
+    counts = self_rag.labels
+    assert (self_rag.examples, counts.relevance, counts.support, counts.utility) == (12, 6, 6, 6)
     assert (smart.examples, smart.warm_up.examples) == (12, 10)
     assert (smart.ppo.steps, smart.ppo.questions, smart.ppo.update.save_steps) == (2, 6, 1)
     assert (mmoa.examples, mmoa.ppo.steps, mmoa.ppo.questions, mmoa.ppo.update.save_steps) == (12, 2, 4, 1)
@@ -81,7 +82,7 @@ def test_the_quick_start_trains_on_little_and_saves_on_the_way() -> None:
         (16, sft.sft),
         (6, ddr.generator),
         (12, ddr.refiner),
-        (6 * (2 + 2 * 1), self_rag.critic),
+        (12 + 6 + 6 + 6, self_rag.critic),
         (12, self_rag.generator),
     ):
         assert optimisation.save_steps < rows / optimisation.batch_size
