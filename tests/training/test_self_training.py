@@ -114,18 +114,18 @@ def test_rules_label_for_the_critic_and_it_for_the_generator(
 ) -> None:
     engine = Labelling()
     run, recorder = run_of(tmp_path, model, monkeypatch, engine)
-    SelfRAG(config_of()).train(run)
-    # Of four questions a need, two passages with two labels each, gold's utility and a wrong answer's.
-    assert roles(recorder) == {"critic": 4 * 5 + 4 + 2, "generator": 6}
+    SelfRAG(config_of(labels=Labels())).train(run)
+    # Of six questions a need, two passages with two labels each, gold's utility and a wrong answer's.
+    assert roles(recorder) == {"critic": 6 * 5 + 6 + 3, "generator": 6}
     assert run.statistics["critic"] == {
-        NO_RETRIEVAL: 2,
-        RETRIEVAL: 2,
-        IS_REL[0]: 4,
-        FULL: 4,
-        IS_REL[1]: 4,
-        "[No support / Contradictory]": 4,
-        IS_USE[4]: 4,
-        IS_USE[0]: 2,
+        NO_RETRIEVAL: 3,
+        RETRIEVAL: 3,
+        IS_REL[0]: 6,
+        FULL: 6,
+        IS_REL[1]: 6,
+        "[No support / Contradictory]": 6,
+        IS_USE[4]: 6,
+        IS_USE[0]: 3,
     }
     # The scripted critic finds the last label likeliest: retrieve, irrelevant, utility 5.
     assert run.statistics["generator"]["irrelevant"] == 6
@@ -193,6 +193,19 @@ def test_a_model_labels(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyP
         assert not engine.asked  # nothing is looked up that no label needs
         assert run.statistics["generator"]["fully"] == 1
         assert run.statistics["generator"]["unlabelled"] == 5
+
+
+@pytest.mark.parametrize("balance", [False, True])
+def test_few_labels_of_each_kind_and_needs_in_balance(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, balance: bool
+) -> None:
+    run, recorder = run_of(tmp_path, model, monkeypatch, Labelling())
+    labels = Labels(retrieve=5, relevance=4, support=2, utility=1, balance=balance)
+    SelfRAG(config_of(labels=labels)).train(run)
+    # Of five needs two are of one kind and three of the other.
+    assert sorted(run.statistics["critic"].get(name, 0) for name in (RETRIEVAL, NO_RETRIEVAL)) == [2, 3]
+    assert sum(run.statistics["critic"].values()) == 12
+    assert roles(recorder) == {"critic": 12 + balance, "generator": 6}
 
 
 def test_a_labelling_model_that_is_not_there_is_known_before_the_first_rollout(
