@@ -16,8 +16,9 @@ RUN_ARGS := $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 quickstart: $(VENV)/.quickstart
 	$(BIN)/ragtrials run quickstart $(RUN_ARGS)
 
+# Side by side, a file's tests in one process, as they share what they have trained; ARGS=-n0 for a debugger.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# Test files run side by side: more threads would only wait for each other. Read when torch is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 DATA = os.environ.get("RAGTRIALS_DATA")
 

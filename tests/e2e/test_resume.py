@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from fakes import hotpot_folder
+from processes import Command
 from tiny import build_tiny_model
 
 QUESTIONS = 40  # enough chunks that a kill after the first ones comes before the end
 
 
-def start(folder: Path) -> subprocess.Popen[str]:
+def start(folder: Path) -> Command:
     words = ["run", "-m", "vanilla_rag", "-t", "hotpotqa", "--profile", "smoke", "--data-dir", "../data"]
     words += ["--model", "../tiny", "--chunk", "2"]
-    return subprocess.Popen(
-        [sys.executable, "-m", "ragtrials", *words],
-        cwd=folder,
-        env={**os.environ, "RAGTRIALS_CACHE": str(folder.parent / "cache")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return Command(words, folder, {"RAGTRIALS_CACHE": str(folder.parent / "cache")})
 
 
 def finish(folder: Path) -> str:
-    process = start(folder)
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, out + err
+    code, err = start(folder).end()
+    assert code == 0, err
     return err
 
 
@@ -43,12 +31,7 @@ def chunks(folder: Path) -> list[Path]:
 
 def kill_after(folder: Path, count: int) -> None:
     """Start a run and kill it with SIGKILL once `count` chunks are on disk."""
-    process = start(folder)
-    deadline = time.monotonic() + 100
-    while len(chunks(folder)) < count and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    start(folder).kill_when(lambda: len(chunks(folder)) >= count)
 
 
 def record(folder: Path) -> tuple[dict[str, object], bytes]:
@@ -97,11 +80,11 @@ def test_two_processes_on_one_run(workshop: Path) -> None:
     folder = workshop / "both"
     folder.mkdir()
     pair = [start(folder), start(folder)]
-    ended = [(process, *process.communicate(timeout=120)) for process in pair]
-    codes = sorted(process.returncode for process, _, _ in ended)
+    ended = [process.end() for process in pair]
+    codes = sorted(code for code, _ in ended if code is not None)
     # Either they met (one is told so), or the second came when the first had finished.
     assert codes in ([0, 2], [0, 0]), ended
     if codes == [0, 2]:
-        message = next(err for process, _, err in ended if process.returncode == 2)
+        message = next(err for code, err in ended if code == 2)
         assert "is being worked on by process" in message
     assert record(folder) == record(workshop / "whole")

@@ -3,53 +3,34 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes import hotpot_record
+from processes import Command
 from tiny import TEXT, build_tiny_model
 
 WORDS = " ".join(dict.fromkeys(TEXT.split())) + " " + " ".join("abcdefghijklmnopqrstuvwxyz")
 """An answer of which a random text says a word now and then, so that rewards differ."""
 
 
-def start(folder: Path) -> subprocess.Popen[str]:
+def start(folder: Path) -> Command:
     words = ["run", "-m", "rag_ddr", "-t", "hotpotqa", "--profile", "smoke", "--data-dir", "../data"]
     words += ["--model", "../tiny", "--chunk", "4", "-o", "examples=16", "-o", "rollout.draws=3"]
     words += ["-o", "rollout.refiner_temperature=1.0"]
-    return subprocess.Popen(
-        [sys.executable, "-m", "ragtrials", *words],
-        cwd=folder,
-        env={**os.environ, "RAGTRIALS_CACHE": str(folder.parent / "cache"), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return Command(words, folder, {"RAGTRIALS_CACHE": str(folder.parent / "cache")})
 
 
-def finish(folder: Path) -> str:
-    process = start(folder)
-    out, err = process.communicate(timeout=200)
-    assert process.returncode == 0, out + err
-    return err
+def finish(folder: Path) -> None:
+    code, err = start(folder).end()
+    assert code == 0, err
 
 
 def kill_when(folder: Path, reached: Callable[[], bool]) -> None:
     """Start the run, and kill it with SIGKILL once a file says that it has come so far."""
-    process = start(folder)
-    deadline = time.monotonic() + 200
-    while not reached() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.002)
-    assert process.poll() is None, process.communicate()
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    start(folder).kill_when(reached)
 
 
 def steps(folder: Path) -> list[tuple[str, int]]:
