@@ -21,10 +21,11 @@ class Labels:
         model: The model that is asked, as `--model` takes it; the untrained model itself if none.
         retrieve, relevance, support, utility: How many labels of each kind are made for the critic, of
             training examples, passages and answers drawn at random; all if none.
-        balance: Whether the critic is shown the rarer of [Retrieval] and [No Retrieval] so many times that
-            it sees both equally often. One answer in ten known by itself is else never told from the rest.
         critic: Whether a critic is trained on these labels and labels the generator's data. Without one the
             labeller labels them itself.
+        reuse: Whether the generator's data take these labels where there are any, and the critic's where
+            there are none. The paper takes the critic's everywhere; a small critic calls what is rare by
+            the commoner label.
     """
 
     labeller: Literal["rules", "model"] = "rules"
@@ -33,8 +34,8 @@ class Labels:
     relevance: int | None = None
     support: int | None = None
     utility: int | None = None
-    balance: bool = False
     critic: bool = True
+    reuse: bool = False
 
     def __post_init__(self) -> None:
         for name in ("retrieve", "relevance", "support", "utility"):

@@ -53,9 +53,7 @@ def critic_inquiries(
         inquiries += [Inquiry("utility", example, answer) for answer in answers if answer]
 
     def draw(place: int) -> int:
-        inquiry = inquiries[place]
-        passage = inquiry.passage.id if inquiry.passage else ""
-        return derive_seed(seed, "labelled", inquiry.kind, inquiry.example.id, inquiry.answer, passage)
+        return derive_seed(seed, "labelled", *inquiries[place].key)
 
     drawn: list[int] = []
     for kind in KINDS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from ragtrials.data import Example, Passage
@@ -19,7 +18,6 @@ from ragtrials.methods._self_prompts import (
     support_question,
     utility_question,
 )
-from ragtrials.methods._self_tokens import NO_RETRIEVAL, RETRIEVAL
 from ragtrials.program import Generate, Message, Token
 from ragtrials.training.rows import Demonstration
 
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 CRITIC, LABELLER = "critic", "labeller"
 Kind: TypeAlias = Literal["retrieve", "relevance", "support", "utility"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Key: TypeAlias = tuple[Kind, str, str, str]
 WORDS: Mapping[Kind, Mapping[str, str]] = {
     "retrieve": RETRIEVE_WORDS,
     "relevance": IS_REL_WORDS,
@@ -53,6 +52,11 @@ class Inquiry:
     example: Example
     answer: str = ""
     passage: Passage | None = None
+
+    @property
+    def key(self) -> Key:
+        """What tells it from all others: kind, question, answer and passage."""
+        return self.kind, self.example.id, self.answer, self.passage.id if self.passage else ""
 
     def messages(self, words: int | None) -> tuple[Message, ...]:
         """The question as a critic or a model is asked it.
@@ -154,24 +158,23 @@ def read(text: str, words: Mapping[str, str]) -> str | None:
     return next((words[word] for word in said if word in words), None)
 
 
-def lessons(
-    inquiries: Sequence[Inquiry], labels: Sequence[str | None], words: int | None, balance: bool
-) -> list[Demonstration]:
-    """What the critic learns from: inquiries with their labels, where there is one.
+def reusing(labelled: Mapping[Key, str | None], others: Labeller) -> Labeller:
+    """The labeller that says what was said before of the same, and asks another about the rest."""
 
-    Args:
-        inquiries: What was asked.
-        labels: What was said.
-        words: How many words of a passage are shown.
-        balance: Whether the rarer answer to whether one retrieves is repeated until both are equally often.
-    """
-    rows = [
+    def label(name: str, inquiries: Sequence[Inquiry]) -> list[str | None]:
+        rest = [inquiry for inquiry in inquiries if labelled.get(inquiry.key) is None]
+        found = iter(others(name, rest) if rest else ())
+        return [labelled.get(inquiry.key) or next(found) for inquiry in inquiries]
+
+    return label
+
+
+def lessons(
+    inquiries: Sequence[Inquiry], labels: Sequence[str | None], words: int | None
+) -> list[Demonstration]:
+    """What the critic learns from: inquiries with their labels, where there is one."""
+    return [
         Demonstration(inquiry.messages(words), (Token(label),), CRITIC)
         for inquiry, label in zip(inquiries, labels, strict=True)
         if label is not None
     ]
-    if balance:
-        yes, no = ([row for row in rows if row.completion == (Token(n),)] for n in (RETRIEVAL, NO_RETRIEVAL))
-        rarer = min(yes, no, key=len)
-        rows += list(islice(cycle(rarer), abs(len(yes) - len(no))))
-    return rows

@@ -56,7 +56,7 @@ LAPTOP = SelfConfig(
     passage_words=60,
     shots=4,
     examples=160,
-    labels=Labels(relevance=80, support=80, utility=60, balance=True),
+    labels=Labels(relevance=80, support=80, utility=60, reuse=True),
     mix=Mix(unretrieved=1.0),
     critic=_SMALL,
     generator=replace(_SMALL, epochs=2),

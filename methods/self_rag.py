@@ -23,6 +23,7 @@ from ragtrials.methods._self_labels import (
     by_model,
     by_rules,
     lessons,
+    reusing,
 )
 from ragtrials.methods._self_profiles import PROFILES
 from ragtrials.methods._self_prompts import generator_prompt, passage_part
@@ -223,9 +224,11 @@ class SelfRAG(Method):
             inquiries = critic_inquiries(run.examples, found, own, config.labels, run.seed)
             labels = label("labels", inquiries)
             run.statistics["critic"] = _counts(labels)
-            rows = lessons(inquiries, labels, config.passage_words, config.labels.balance)
-            sft(run, "critic", CRITIC, rows, config.critic)
+            sft(run, "critic", CRITIC, lessons(inquiries, labels, config.passage_words), config.critic)
             label = by_critic(run, config.passage_words)
+            if config.labels.reuse:
+                known = zip(inquiries, labels, strict=True)
+                label = reusing({inquiry.key: said for inquiry, said in known}, label)
         data = GeneratorData(label, config.mix, config.prompt, config.passage_words, run.seed)
         rows = data.rows(run.examples, found)
         run.statistics["generator"] = data.statistics

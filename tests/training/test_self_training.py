@@ -195,17 +195,22 @@ def test_a_model_labels(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyP
         assert run.statistics["generator"]["unlabelled"] == 5
 
 
-@pytest.mark.parametrize("balance", [False, True])
-def test_few_labels_of_each_kind_and_needs_in_balance(
-    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, balance: bool
+@pytest.mark.parametrize("reuse", [False, True])
+def test_few_labels_of_each_kind_and_the_critic_for_the_rest(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, reuse: bool
 ) -> None:
-    run, recorder = run_of(tmp_path, model, monkeypatch, Labelling())
-    labels = Labels(retrieve=5, relevance=4, support=2, utility=1, balance=balance)
+    engine = Labelling()
+    run, recorder = run_of(tmp_path, model, monkeypatch, engine)
+    labels = Labels(retrieve=5, relevance=4, support=2, utility=1, reuse=reuse)
     SelfRAG(config_of(labels=labels)).train(run)
-    # Of five needs two are of one kind and three of the other.
-    assert sorted(run.statistics["critic"].get(name, 0) for name in (RETRIEVAL, NO_RETRIEVAL)) == [2, 3]
+    assert roles(recorder) == {"critic": 12, "generator": 6}
     assert sum(run.statistics["critic"].values()) == 12
-    assert roles(recorder) == {"critic": 12 + balance, "generator": 6}
+    asked = [r for r in engine.asked if RETRIEVAL in r.watch]
+    assert len(asked) == (1 if reuse else 6)
+    # The scripted critic would have all questions retrieve.
+    unretrieved = run.statistics["critic"][NO_RETRIEVAL] if reuse else 0
+    kept = run.statistics["generator"]["unretrieved"] + run.statistics["generator"]["unretrieved_left_out"]
+    assert kept == unretrieved
 
 
 def test_a_labelling_model_that_is_not_there_is_known_before_the_first_rollout(

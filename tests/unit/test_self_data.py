@@ -11,7 +11,7 @@ import pytest
 from ragtrials.data import Example, Passage
 from ragtrials.methods._self_config import Labels, Mix
 from ragtrials.methods._self_data import GeneratorData, critic_inquiries
-from ragtrials.methods._self_labels import WORDS, Inquiry, by_rules, lessons, read
+from ragtrials.methods._self_labels import WORDS, Inquiry, by_rules, lessons, read, reusing
 from ragtrials.methods._self_prompts import generator_prompt
 from ragtrials.methods._self_tokens import (
     ALL,
@@ -150,22 +150,30 @@ def test_so_many_labels_of_each_kind_are_drawn_from_all() -> None:
 
 def test_lessons_are_inquiries_with_labels_that_could_be_read() -> None:
     inquiries = [Inquiry("retrieve", ANN), Inquiry("relevance", ANN, passage=BIRTH)]
-    assert lessons(inquiries, [None, RELEVANT], None, balance=False) == [
+    assert lessons(inquiries, [None, RELEVANT], None) == [
         Demonstration(inquiries[1].messages(None), (Token(RELEVANT),), "critic")
     ]
 
 
-@pytest.mark.parametrize(("often", "rare"), [(RETRIEVAL, NO_RETRIEVAL), (NO_RETRIEVAL, RETRIEVAL)])
-def test_the_rarer_need_of_retrieval_is_repeated_until_both_are_as_frequent(often: str, rare: str) -> None:
-    asked = [Inquiry("retrieve", Example(f"q{n}", f"Q{n}?", (("Rome",),))) for n in range(7)]
-    inquiries = [*asked, Inquiry("relevance", ANN, passage=BIRTH)]
-    labels = [often, rare, often, often, rare, often, often, RELEVANT]
-    rows = lessons(inquiries, labels, None, balance=True)
-    assert rows[:8] == lessons(inquiries, labels, None, balance=False)
-    assert [row.messages for row in rows[8:]] == [asked[n].messages(None) for n in (1, 4, 1)]
-    assert all(row.completion == (Token(rare),) for row in rows[8:])
-    # Where one of them is all there is, nothing can be balanced.
-    assert len(lessons(asked, [often] * 7, None, balance=True)) == 7
+def test_what_was_labelled_is_not_asked_again() -> None:
+    asked = []
+
+    def others(name: str, inquiries: Sequence[Inquiry]) -> list[str | None]:
+        asked.append((name, list(inquiries)))
+        return [f"{name} {n}" for n in range(len(inquiries))]
+
+    every = [
+        Inquiry("retrieve", ANN),
+        Inquiry("relevance", ANN, passage=BIRTH),
+        Inquiry("support", ANN, "Rome", BIRTH),
+        Inquiry("support", ANN, "Rome", HOP),
+        Inquiry("support", ANN, "Oslo", BIRTH),
+    ]
+    labelled = {every[0].key: RETRIEVAL, every[2].key: FULL, every[3].key: None}
+    label = reusing(labelled, others)
+    assert label("a", every) == [RETRIEVAL, "a 0", FULL, "a 1", "a 2"]  # what could not be read is asked
+    assert label("b", [every[2], every[0]]) == [FULL, RETRIEVAL]
+    assert asked == [("a", [every[1], every[3], every[4]])]
 
 
 # The generator's rows -----------------------------------------------------------------------------------
