@@ -48,7 +48,7 @@ resume = click.option(
 
 _CONDITIONS = (
     click.option("--seed", type=int, help="Decides few-shot examples and sampling."),
-    click.option("--profile", help="Ready settings of the method: paper, laptop or smoke."),
+    click.option("--profile", help="Ready settings of the method, such as paper, laptop or smoke."),
     click.option("--model", help='"quickstart", a model folder, or a Hugging Face id[@revision].'),
     click.option("--retriever", help="See `ragtrials list retrievers`."),
     corpus,
