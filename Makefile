@@ -18,7 +18,7 @@ quickstart: $(VENV)/.quickstart
 
 # Side by side, a file's tests in one process, as they share what they have trained; ARGS=-n0 for a debugger.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
