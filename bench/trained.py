@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from ragtrials.training.run import TrainRun
 
 
+TRAINING_ENGINE = "hf"
+"""Draws the rollouts: trainers and engine share a model in memory, which vLLM cannot."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrainPlan:
     """A training that is ready to start: data are read, its id is known."""
@@ -85,7 +89,7 @@ def plan_training(request: Request, method: Method, task: Task, resources: Resou
         metrics=task.card.metrics,
         reward=task.card.main_metric,
         retriever=resources.describe_retriever(conditions, task, training=True) if method.retrieves else None,
-        engine=resources.describe_engine(conditions, method.tokens),
+        engine=resources.describe_engine(replace(conditions, engine=TRAINING_ENGINE), method.tokens),
         seed=conditions.seed,
         chunk=conditions.chunk,
     )
@@ -163,7 +167,9 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
     from ragtrials.llm.models import resolve_model
     from ragtrials.training.run import Surroundings, TrainRun
 
-    conditions, engine = plan.request.conditions, plan.spec.engine
+    # Whatever evaluates: with one engine for all trainings, both engines evaluate the same checkpoint.
+    conditions = replace(plan.request.conditions, engine=TRAINING_ENGINE)
+    engine = plan.spec.engine
     _hold_one_gpu(engine["device"])
     retriever = resources.retriever(conditions, plan.task, plan.examples) if plan.method.retrieves else None
     return TrainRun(
