@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ragtrials.config import plain
 from ragtrials.data import Example
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from ragtrials.training.run import TrainRun
 
 
-TRAINING_ENGINE = "hf"
-"""Draws the rollouts: trainers and engine share a model in memory, which vLLM cannot."""
+TRAINING_ENGINE: Final = "hf"
+"""Draws the rollouts of every training: PPO acts with the very model that it trains, and vLLM cannot. So one
+checkpoint, of one `train_id`, is evaluated with either engine."""
 
 
 @dataclass(frozen=True, slots=True)
