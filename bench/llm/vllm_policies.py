@@ -14,12 +14,16 @@ from typing import Any
 from ragtrials.errors import UserError
 from ragtrials.llm.folders import read_json
 from ragtrials.llm.models import ResolvedModel, resolve_model
-from ragtrials.llm.policy import ADAPTER_CONFIG, is_adapter
+from ragtrials.llm.policy import ADAPTER_CONFIG, ADAPTER_WEIGHTS, is_adapter
 from ragtrials.llm.vllm_settings import VLLMSettings
 from ragtrials.program import Completion, Engine, Generate, Score
 
 # Settings of an adapter that vLLM refuses or, worse, does not read.
 _NOT_SERVED = ("trainable_token_indices", "use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out")
+
+
+# Layers that vLLM does not adapt where the log-probabilities of a prompt are asked for.
+_EMBEDDINGS = {"lm_head", "embed_tokens"}
 
 
 def load_vllm(model: ResolvedModel, settings: VLLMSettings, policies: Mapping[str, Path]) -> Engine:
@@ -49,7 +53,15 @@ def served(folder: Path) -> bool:
     if not is_adapter(folder):
         return False
     config = read_json(folder / ADAPTER_CONFIG)
-    return not any(config.get(name) for name in _NOT_SERVED)
+    return not any(config.get(name) for name in _NOT_SERVED) and not adapted_modules(folder) & _EMBEDDINGS
+
+
+def adapted_modules(folder: Path) -> set[str]:
+    """The names of the layers that an adapter's weights belong to, such as "q_proj"."""
+    from safetensors import safe_open
+
+    with safe_open(folder / ADAPTER_WEIGHTS, "numpy") as weights:
+        return {key.split(".lora_")[0].rpartition(".")[2] for key in weights.keys() if ".lora_" in key}  # noqa: SIM118
 
 
 def _load_base(model: ResolvedModel, settings: VLLMSettings, adapters: Mapping[str, Path]) -> Engine:

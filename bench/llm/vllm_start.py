@@ -12,6 +12,7 @@ from typing import Any
 from ragtrials.errors import RunFailure, UserError
 from ragtrials.llm.folders import read_json
 from ragtrials.llm.policy import ADAPTER_CONFIG
+from ragtrials.llm.vllm_policies import adapted_modules
 from ragtrials.llm.vllm_settings import VLLMSettings
 
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
@@ -89,7 +90,15 @@ def _lora(adapters: Mapping[str, Path]) -> dict[str, Any]:
         raise UserError(
             f"--engine vllm takes LoRA adapters of rank {_RANKS[-1]} or less, not {rank}: use --engine hf"
         )
-    return {"enable_lora": True, "max_lora_rank": bound, "max_loras": len(folders)}
+    return {
+        "enable_lora": True,
+        "max_lora_rank": bound,
+        "max_loras": 1,  # at a time, see `VLLMEngine`
+        "max_cpu_loras": len(folders),
+        # Without this the output layer is made ready for adapters, too, and fails where the log-probabilities
+        # of a prompt are asked for: it counts on one token for each request (vLLM 0.32).
+        "lora_target_modules": sorted(set().union(*map(adapted_modules, folders))),
+    }
 
 
 def _distinct(adapters: Mapping[str, Path]) -> list[Path]:

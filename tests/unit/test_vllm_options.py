@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from fakes import ScriptedResources, hotpot_folder
+from safetensors.numpy import save_file
 from tiny import build_tiny_model
 
 from ragtrials import checkup
@@ -17,7 +19,7 @@ from ragtrials.cli import main, options
 from ragtrials.errors import UserError
 from ragtrials.llm import build, vllm_policies, vllm_settings
 from ragtrials.llm.scripted import ScriptedEngine
-from ragtrials.llm.vllm_policies import SoleModelEngine, served
+from ragtrials.llm.vllm_policies import SoleModelEngine, adapted_modules, served
 from ragtrials.llm.vllm_settings import VLLMBuild, VLLMSettings, vllm_build
 from ragtrials.planning import make_plan
 from ragtrials.program import Generate, Score, user
@@ -174,8 +176,10 @@ def test_both_engines_evaluate_the_checkpoint_of_one_training(tmp_path: Path) ->
 # Which weights
 
 
-def adapter(folder: Path, **config: Any) -> Path:
+def adapter(folder: Path, module: str = "self_attn.q_proj", **config: Any) -> Path:
     folder.mkdir()
+    name = f"base_model.model.model.layers.0.{module}.lora_A.weight"
+    save_file({name: np.zeros((8, 4), dtype=np.float32)}, folder / "adapter_model.safetensors")
     (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 8, **config}))
     return folder
 
@@ -188,6 +192,7 @@ def adapter(folder: Path, **config: Any) -> Path:
         ({"trainable_token_indices": {"embed_tokens": [7]}}, False),
         ({"use_dora": True}, False),
         ({"alpha_pattern": {"q_proj": 3}}, False),
+        ({"module": "lm_head"}, False),
     ],
 )
 def test_an_adapter_that_vllm_reads_in_part_is_not_served(
@@ -195,6 +200,10 @@ def test_an_adapter_that_vllm_reads_in_part_is_not_served(
 ) -> None:
     assert served(adapter(tmp_path / "a", **config)) is expected
     assert not served(tmp_path)
+
+
+def test_the_layers_of_an_adapter_are_those_of_its_weights(tmp_path: Path) -> None:
+    assert adapted_modules(adapter(tmp_path / "a")) == {"q_proj"}
 
 
 def asks(role: str) -> Generate:
