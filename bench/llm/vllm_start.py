@@ -54,6 +54,7 @@ def started(name: str, weights: Path, settings: VLLMSettings, adapters: Mapping[
                 max_num_seqs=settings.common.batch_size,
                 generation_config="vllm",  # what the folder recommends would leak into decoding
                 logprobs_mode="raw_logprobs",
+                use_tqdm_on_load=False,
                 enforce_eager=settings.common.device == "cpu",  # compiling pays on a GPU alone
                 **_lora(adapters),
             )
