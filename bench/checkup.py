@@ -51,6 +51,7 @@ def _model() -> list[Finding]:
     from ragtrials.errors import UserError
     from ragtrials.llm.devices import resolve_device, resolve_dtype
     from ragtrials.llm.quickstart import quickstart_revision
+    from ragtrials.llm.vllm_settings import vllm_build
 
     device = resolve_device("auto")
     findings = [Finding(True, True, f"models run on {device} in {resolve_dtype('auto', device)}")]
@@ -58,6 +59,9 @@ def _model() -> list[Finding]:
         findings.append(Finding(True, True, f"quick-start model {quickstart_revision()}"))
     except UserError as error:
         findings.append(Finding(False, True, str(error)))
+    build = vllm_build()
+    told = f"{build.version}, built for {build.device}" if build else "not installed (`--engine vllm`)"
+    findings.append(Finding(build is not None, False, f"vLLM {told}"))
     return findings
 
 

@@ -228,6 +228,7 @@ def _check_gold(conditions: Conditions, task: Task) -> None:
 
 def _engine_options(conditions: Conditions) -> dict[str, Any]:
     return {
+        "engine": conditions.engine,
         "dtype": conditions.dtype,
         "device": conditions.device,
         "batch_size": conditions.batch_size,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ragtrials.config import assignments, parse, suggestion
 from ragtrials.errors import UserError
@@ -33,6 +33,7 @@ class Conditions:
         max_prompt_tokens: Longer prompts have their passages shortened.
         dtype: Number format of the weights.
         device: Where the model runs.
+        engine: What runs it: "hf" (transformers) or "vllm". Training's rollouts always come from "hf".
     """
 
     model: str = "quickstart"
@@ -47,6 +48,7 @@ class Conditions:
     max_prompt_tokens: int = 2048
     dtype: str = "auto"
     device: str = "auto"
+    engine: Literal["hf", "vllm"] = "hf"
 
     def __post_init__(self) -> None:
         for name in ("limit", "chunk", "batch_size", "max_prompt_tokens"):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ragtrials.config import plain
 from ragtrials.data import Example
@@ -36,6 +36,11 @@ from ragtrials.training.spec import TrainSpec
 
 if TYPE_CHECKING:
     from ragtrials.training.run import TrainRun
+
+
+TRAINING_ENGINE: Final = "hf"
+"""Draws the rollouts of every training: PPO acts with the very model that it trains, and vLLM cannot. So one
+checkpoint, of one `train_id`, is evaluated with either engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ def plan_training(request: Request, method: Method, task: Task, resources: Resou
         metrics=task.card.metrics,
         reward=task.card.main_metric,
         retriever=resources.describe_retriever(conditions, task, training=True) if method.retrieves else None,
-        engine=resources.describe_engine(conditions, method.tokens),
+        engine=resources.describe_engine(replace(conditions, engine=TRAINING_ENGINE), method.tokens),
         seed=conditions.seed,
         chunk=conditions.chunk,
     )
@@ -163,7 +168,9 @@ def _train_run(plan: TrainPlan, resources: Resources, folder: Path, log: ScalarL
     from ragtrials.llm.models import resolve_model
     from ragtrials.training.run import Surroundings, TrainRun
 
-    conditions, engine = plan.request.conditions, plan.spec.engine
+    # Whatever evaluates: with one engine for all trainings, both engines evaluate the same checkpoint.
+    conditions = replace(plan.request.conditions, engine=TRAINING_ENGINE)
+    engine = plan.spec.engine
     _hold_one_gpu(engine["device"])
     retriever = resources.retriever(conditions, plan.task, plan.examples) if plan.method.retrieves else None
     return TrainRun(

@@ -10,6 +10,8 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+ENGINES = ("hf", "vllm")
+
 data_dir = click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -59,6 +61,11 @@ _CONDITIONS = (
     click.option("--max-prompt-tokens", type=int, help="Longer prompts have their passages shortened."),
     click.option("--dtype", help="auto, bfloat16, float16 or float32."),
     click.option("--device", help="auto, cpu, cuda or cuda:N."),
+    click.option(
+        "--engine",
+        type=click.Choice(ENGINES),
+        help="What runs the model in evaluation: transformers (hf) or vLLM [default: hf].",
+    ),
     click.option("-o", "options", multiple=True, metavar="NAME=VALUE", help="Set an option of the method."),
 )
 

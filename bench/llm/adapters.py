@@ -138,6 +138,34 @@ class Adapters:
         return f"the model has no adapter {name!r} in its layers (it has: {known})"
 
 
+def merge_adapter(model: Any, folder: Path, base: str) -> None:
+    """Put an adapter's weights, those of trained tokens included, into a model's own for good.
+
+    Args:
+        model: A causal language model of transformers, changed in place.
+        folder: The adapter, checked by `ragtrials.llm.policy.check_policy`.
+        base: What error messages call the model.
+
+    Raises:
+        UserError: As `Adapters.load`.
+    """
+    adapters = Adapters.load(model, {"": folder}, base)
+    adapters.activate(adapters.name(""))
+    wrappers = (AuxiliaryTrainingWrapper, BaseTunerLayer)
+    held = [(name, module) for name, module in model.named_modules() if isinstance(module, wrappers)]
+    for name, module in held:
+        if isinstance(module, AuxiliaryTrainingWrapper):  # around an embedding: it has its layer inside
+            merged = module.unload_and_optionally_merge_module(
+                merge=True, safe_merge=False, adapter_names=None
+            )
+        elif any(name.startswith(f"{outer}.") for outer, _ in held):
+            continue
+        else:
+            module.merge()
+            merged = module.get_base_layer()
+        model.set_submodule(name, merged)
+
+
 def _layers(model: Any) -> list[BaseTunerLayer]:
     return [module for module in model.modules() if isinstance(module, BaseTunerLayer)]
 

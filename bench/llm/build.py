@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
+from ragtrials.errors import UserError
 from ragtrials.llm.models import resolve_model
 from ragtrials.llm.policy import RoleEngine, check_policy, is_adapter
 from ragtrials.llm.signature import DEFAULT_BATCH_SIZE, DEFAULT_MAX_PROMPT_TOKENS, EngineSettings
+from ragtrials.llm.vllm_settings import VLLMSettings
 from ragtrials.program import Engine
+
+ENGINES = ("hf", "vllm")
+"""What `--engine` takes."""
+
+
+Settings: TypeAlias = EngineSettings | VLLMSettings
 
 
 def describe_model(
     model: str,
     *,
+    engine: str = "hf",
     dtype: str = "auto",
     device: str = "auto",
     batch_size: int = DEFAULT_BATCH_SIZE,
@@ -31,13 +40,20 @@ def describe_model(
     Raises:
         UserError: The model or a setting is wrong.
     """
-    settings = EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)
+    settings = _settings(engine)(dtype, device, batch_size, max_prompt_tokens)
     return settings.signature(resolve_model(model, tokens))
+
+
+def _settings(engine: str) -> Callable[[str, str, int, int], Settings]:
+    if engine not in ENGINES:
+        raise UserError(f"--engine {engine!r} is unknown: use one of {', '.join(ENGINES)}")
+    return EngineSettings.resolve if engine == "hf" else VLLMSettings.resolve
 
 
 def load_engine(
     model: str,
     *,
+    engine: str = "hf",
     dtype: str = "auto",
     device: str = "auto",
     batch_size: int = DEFAULT_BATCH_SIZE,
@@ -45,13 +61,15 @@ def load_engine(
     policies: Mapping[str, Path] = MappingProxyType({}),
     tokens: tuple[str, ...] = (),
 ) -> Engine:
-    """The transformers engine for what `--model` names.
+    """The engine for what `--model` names.
 
     Adapters share one base model in memory. A full folder is a model of its own, one for all roles that name
-    it; the base model is then loaded only when a role without trained weights speaks.
+    it; the base model is then loaded only when a role without trained weights speaks. vLLM holds one model
+    alone: see `ragtrials.llm.vllm_policies`.
 
     Args:
         model: "quickstart", a model folder, or a hub id with an optional "@revision".
+        engine: One of `ENGINES`.
         dtype: "auto", "bfloat16", "float16" or "float32".
         device: "auto", "cpu", "cuda", "cuda:N" or "mps".
         batch_size: Rows at once; several samples of one prompt are as many rows.
@@ -65,10 +83,14 @@ def load_engine(
         UserError: The model, a setting or a folder of trained weights is wrong.
     """
     # Everything that can be checked is, before half a minute of loading.
-    settings = EngineSettings.resolve(dtype, device, batch_size, max_prompt_tokens)
+    settings = _settings(engine)(dtype, device, batch_size, max_prompt_tokens)
     resolved = resolve_model(model, tokens)
     for role, folder in policies.items():
         check_policy(role, folder, resolved)
+    if isinstance(settings, VLLMSettings):
+        from ragtrials.llm.vllm_policies import load_vllm
+
+        return load_vllm(resolved, settings, policies)
     from ragtrials.llm.hf import HFEngine
 
     load = partial(

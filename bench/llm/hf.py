@@ -6,23 +6,24 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import GenerationConfig, PreTrainedModel
 
 from ragtrials.errors import RunFailure
 from ragtrials.llm.batches import Job, batches, left_padded
-from ragtrials.llm.decoding import Decoding, StopStrings, TokenChooser, cut_before
+from ragtrials.llm.decoding import Decoding, StopStrings, TokenChooser
 from ragtrials.llm.devices import out_of_memory
 from ragtrials.llm.live import lent
-from ragtrials.llm.loading import load_model, load_tokenizer
+from ragtrials.llm.loading import context_of, load_model, load_tokenizer
 from ragtrials.llm.models import ResolvedModel
 from ragtrials.llm.prefill import SharedPrefill
 from ragtrials.llm.prompts import PromptBuilder
 from ragtrials.llm.signature import DEFAULT_BATCH_SIZE, DEFAULT_MAX_PROMPT_TOKENS, EngineSettings
 from ragtrials.llm.special import SpecialIds
-from ragtrials.program import Completion, Generate, Mark, Score
+from ragtrials.llm.transcript import Transcriber
+from ragtrials.program import Completion, Generate, Score
 
 if TYPE_CHECKING:
     from ragtrials.llm.adapters import Adapters
@@ -133,10 +134,11 @@ class HFEngine:
         """Begin to run a model in memory."""
         self.name = resolved.name
         self.model, self.tokenizer, self.settings = model, tokenizer, settings
-        self._prompts = prompts
         self._signature = settings.signature(resolved)
-        self._ids = SpecialIds.of(model, tokenizer)
-        self._context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        self._ids = SpecialIds.of(model.generation_config, tokenizer)
+        self._words = Transcriber(
+            prompts, tokenizer, self._ids, context_of(model.config), settings.max_prompt_tokens
+        )
         self._adapters = adapters
         self._prefill = SharedPrefill(model)
         self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
@@ -158,8 +160,7 @@ class HFEngine:
         groups: dict[tuple[str | None, Decoding], list[Job]] = {}
         for index, (request, seed) in enumerate(zip(requests, seeds, strict=True)):
             decoding = Decoding.of(request)
-            prompt = self._prompts.build(request.messages, self._budget(request.max_new_tokens))
-            job = Job(index, prompt, seed if request.temperature else 0, self.allowed_ids(request.allowed))
+            job = self._words.to_generate(index, request, seed)
             groups.setdefault((self._adapter(request.role), decoding), []).append(job)
         results: dict[int, Completion] = {}
         with self._borrowed():
@@ -177,9 +178,7 @@ class HFEngine:
         """
         groups: dict[str | None, list[Job]] = {}
         for index, request in enumerate(requests):
-            continuation = self._prompts.encode_text(request.continuation)
-            prompt = self._prompts.build(request.messages, self._budget(len(continuation)))
-            job = Job(index, prompt, continuation=continuation, text=request.continuation)
+            job = self._words.to_score(index, request)
             groups.setdefault(self._adapter(request.role), []).append(job)
         results: dict[int, Completion] = {}
         with self._borrowed():
@@ -194,10 +193,7 @@ class HFEngine:
 
         They are those of the strings' tokens and of the ends of a turn.
         """
-        if not allowed:
-            return ()
-        ids = {token for text in allowed for token in self._prompts.encode_text(text)}
-        return tuple(sorted(ids.union(self._ids.ends)))
+        return self._words.allowed_ids(allowed)
 
     def _borrowed(self) -> AbstractContextManager[None]:
         """The time in which the model is the engine's: always, or with a live one a call."""
@@ -220,16 +216,10 @@ class HFEngine:
         if self._adapters:
             self._adapters.activate(adapter)
 
-    def _budget(self, new_tokens: int) -> int:
-        """How long a prompt may be so that `new_tokens` more fit into the model's context."""
-        budget = self.settings.max_prompt_tokens
-        return budget if self._context is None else min(budget, self._context - new_tokens)
-
     def _generate_batch(self, batch: Sequence[Job], decoding: Decoding) -> list[tuple[int, Completion]]:
         prompts = [job.prompt.ids for job in batch]
         input_ids, mask = left_padded(prompts, self._ids.pad, self.model.device)
-        watched = [self._prompts.token_id(name) for name in decoding.watch]
-        ends = [*self._ids.ends, *(self._prompts.token_id(name) for name in decoding.ends)]
+        watched, ends = self._words.watched(decoding), self._words.ends(decoding)
         chooser = TokenChooser(
             decoding,
             [job.seed for job in batch],
@@ -237,7 +227,9 @@ class HFEngine:
             watched,
         )
         stops = (
-            StopStrings(decoding.stop, self._decode, self._ids.special, len(batch)) if decoding.stop else None
+            StopStrings(decoding.stop, self._words.text, self._ids.special, len(batch))
+            if decoding.stop
+            else None
         )
         with self._computing(), self._listening() as heard:
             shared = decoding.temperature and not self.tap  # a tap wants to hear every row from its start
@@ -260,43 +252,12 @@ class HFEngine:
         logprobs = torch.stack(chooser.logprobs, dim=1).tolist() if decoding.logprobs else [None] * len(batch)
         seen = torch.stack(chooser.seen, dim=1).tolist() if watched else [[]] * len(batch)
         completions = [
-            self._completion(
-                job, decoding, frozenset(ends), dict(zip(watched, decoding.watch, strict=True)), *row
-            )
+            self._words.generated(job, decoding, *row)
             for job, *row in zip(batch, rows, lengths, logprobs, seen, strict=True)
         ]
         if self.tap:
             self.tap.keep(heard, prompts, [completion.token_ids for completion in completions])
         return [(job.index, completion) for job, completion in zip(batch, completions, strict=True)]
-
-    def _completion(
-        self,
-        job: Job,
-        decoding: Decoding,
-        ends: frozenset[int],
-        names: Mapping[int, str],
-        tokens: list[int],
-        stopped_at: int | None,
-        logprobs: list[float] | None,
-        seen: list[list[float]],
-    ) -> Completion:
-        """The result of one row: its tokens up to its own end, without what `generate` appended to it."""
-        finish: Literal["stop", "length"] = "length"
-        if stopped_at is not None:
-            tokens, finish = tokens[:stopped_at], "stop"
-        end = next((at for at, token in enumerate(tokens) if token in ends), None)
-        if end is not None:
-            tokens, finish = tokens[: end + 1], "stop"
-        return Completion(
-            text=cut_before(self._decode(tokens), decoding.stop),
-            token_ids=tuple(tokens),
-            prompt_ids=job.prompt.ids,
-            logprobs=None if logprobs is None else tuple(logprobs[: len(tokens)]),
-            finish=finish,
-            dropped_tokens=job.prompt.dropped_tokens,
-            watched=tuple(map(tuple, seen[: len(tokens)])),
-            marks=tuple(Mark(at, names[token]) for at, token in enumerate(tokens) if token in names),
-        )
 
     def _score_batch(self, batch: Sequence[Job]) -> list[tuple[int, Completion]]:
         rows = [job.prompt.ids + job.continuation for job in batch]
@@ -316,26 +277,9 @@ class HFEngine:
             targets = input_ids[:, input_ids.shape[1] - kept + 1 :]
             chosen = logprobs.gather(-1, targets.unsqueeze(-1)).squeeze(-1).tolist()
         return [
-            (
-                job.index,
-                Completion(
-                    text=job.text,
-                    token_ids=job.continuation,
-                    prompt_ids=job.prompt.ids,
-                    logprobs=tuple(row[len(row) - len(job.continuation) :]),
-                    finish="scored",
-                    dropped_tokens=job.prompt.dropped_tokens,
-                ),
-            )
+            (job.index, self._words.scored(job, row[len(row) - len(job.continuation) :]))
             for job, row in zip(batch, chosen, strict=True)
         ]
-
-    def _decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens; special ones are dropped by their id, never by how they are spelled."""
-        text = self.tokenizer.decode(
-            [token for token in tokens if token not in self._ids.special], clean_up_tokenization_spaces=False
-        )
-        return str(text)
 
     @contextmanager
     def _computing(self) -> Iterator[None]:

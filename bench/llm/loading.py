@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
+from transformers import AddedToken, AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+from transformers.utils import GENERATION_CONFIG_NAME
 
 from ragtrials.errors import RunFailure, UserError
 from ragtrials.llm.models import ResolvedModel
@@ -70,6 +71,28 @@ def load_model(model: ResolvedModel, dtype: str, device: str) -> Any:
         return loaded.to(device).eval()
     except torch.OutOfMemoryError as error:
         raise RunFailure(f"model {model.name} does not fit into the memory of {device}") from error
+
+
+def load_configs(model: ResolvedModel) -> tuple[Any, Any]:
+    """The model's configuration and its generation settings, as they come with its weights.
+
+    Raises:
+        UserError: transformers cannot read them.
+    """
+    try:
+        with quiet_transformers():
+            config = AutoConfig.from_pretrained(model.folder, local_files_only=True)
+            if (model.folder / GENERATION_CONFIG_NAME).is_file():
+                return config, GenerationConfig.from_pretrained(model.folder, local_files_only=True)
+            return config, GenerationConfig.from_model_config(config)
+    except _UNLOADABLE as error:
+        raise _unloadable(model, "configuration", error) from error
+
+
+def context_of(config: Any) -> int | None:
+    """The longest sequence that a model takes, by its configuration; None where nothing bounds it."""
+    longest: int | None = getattr(config.get_text_config(), "max_position_embeddings", None)
+    return longest
 
 
 def _add_rows(loaded: Any, model: ResolvedModel) -> None:

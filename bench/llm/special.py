@@ -23,11 +23,16 @@ class SpecialIds:
     pad: int
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any) -> SpecialIds:
-        """The ids of a model, by its generation settings, and of its tokenizer."""
+    def of(cls, generation: Any, tokenizer: Any) -> SpecialIds:
+        """The ids that a model's generation settings and its tokenizer name.
+
+        Args:
+            generation: A `GenerationConfig` of transformers.
+            tokenizer: The model's.
+        """
         found: set[int] = set()
         # A model's folder may name several ends, its tokenizer one more.
-        for source in (model.generation_config.eos_token_id, tokenizer.eos_token_id):
+        for source in (generation.eos_token_id, tokenizer.eos_token_id):
             found.update([source] if isinstance(source, int) else source or ())
         ends, pad = tuple(sorted(found)), tokenizer.pad_token_id
         return cls(
