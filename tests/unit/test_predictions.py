@@ -62,7 +62,7 @@ ITEMS = [{"id": "a", "prediction": "Paris"}, {"id": 7, "prediction": None}]
         {"answer": {"a": "Paris", "7": None}},
         parquet(id=["a", "7"], prediction=["Paris", None]),
         "\ufeff" + lines(*ITEMS).replace("\n", "\r\n\n"),
-        gzip.compress(lines(*ITEMS).encode()),
+        gzip.compress(lines(*ITEMS).encode(), mtime=0),
     ],
     ids=["lines", "array", "indented", "by id", "by id, indented", "answer", "parquet", "BOM, CRLF", "gz"],
 )
@@ -170,7 +170,7 @@ def test_musique_lines(tmp_path: Path) -> None:
         (parquet(id=["a"], answer=["x"]), " lacks one of the columns id, prediction"),
         (parquet(id=["a", None], prediction=["x", "y"]), "the column 'id' must hold texts or whole numbers"),
         (parquet(id=["a"], prediction=[1.5]), ": id 'a': the prediction must be a text"),
-        (gzip.compress(lines(*ITEMS).encode())[:-9], " is a truncated gzip file"),
+        (gzip.compress(lines(*ITEMS).encode(), mtime=0)[:-9], " is a truncated gzip file"),
         (b'{"a": "\xff"}', " is not UTF-8"),
         ('{"a": "\\ud800"}', "lone surrogate"),
     ],
@@ -240,7 +240,7 @@ def test_a_damaged_copy_of_a_good_file(tmp_path: Path, data: st.DataObject) -> N
                 lines(*ITEMS).encode(),
                 json.dumps({"answer": {"a": "x"}, "sp": {"a": [["T", 0]]}}).encode(),
                 parquet(id=["a", "7"], prediction=["Paris", None]),
-                gzip.compress(lines(*ITEMS).encode()),
+                gzip.compress(lines(*ITEMS).encode(), mtime=0),
             ]
         )
     )
