@@ -65,6 +65,7 @@ LAPTOP = SelfConfig(
 SMOKE = replace(
     LAPTOP,
     k=2,
+    delta=PAPER.delta,
     max_new_tokens=4,
     passage_words=20,
     shots=1,
